@@ -1,0 +1,67 @@
+// Package rootfs is the file system that an HBase cluster lives on: HDFS, or a
+// local directory for stand-alone servers. It is not a place for backups; that
+// is package storage. Paths are absolute within the file system ("/hbase/data/…").
+package rootfs
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// FS is a cluster's file system. Errors carry an hbackup.Kind and the fully
+// qualified path; a missing file is KindNotFound and nothing else is. All
+// methods may be called from many goroutines at once.
+type FS interface {
+	// URI gives the file system without a path: "hdfs://host:8020" or "file://".
+	URI() string
+
+	// Stat describes a file or directory.
+	Stat(ctx context.Context, path string) (Info, error)
+
+	// Open opens a file for one pass from the given offset. The reader fails
+	// with KindIncomplete when it ends before the length in Info. Files whose
+	// bytes cannot be read faithfully (encrypted, erasure-coded, still open for
+	// writing) are refused with KindUnsupported.
+	Open(ctx context.Context, path string, offset int64) (io.ReadCloser, Info, error)
+
+	// ReadDir lists a directory, ordered by name.
+	ReadDir(ctx context.Context, path string) ([]Info, error)
+
+	// Create makes a new file; an existing one is KindExists. Nothing counts as
+	// written before Close has returned nil. Parents must exist.
+	Create(ctx context.Context, path string) (Writer, error)
+
+	// MkdirAll makes a directory and its parents.
+	MkdirAll(ctx context.Context, path string) error
+
+	// Remove removes a file or an empty directory; a missing one is no error.
+	Remove(ctx context.Context, path string) error
+
+	// RemoveAll removes a tree; a missing one is no error.
+	RemoveAll(ctx context.Context, path string) error
+
+	// Close releases connections.
+	Close() error
+}
+
+// Writer is a file being written. Exactly one of Close and Abort ends it.
+type Writer interface {
+	io.Writer
+	// Close makes the content durable and the file whole.
+	Close() error
+	// Abort gives up and removes what was written.
+	Abort() error
+}
+
+// Info describes a file or directory.
+type Info struct {
+	Name     string // last path segment
+	Path     string // absolute
+	Size     int64
+	Dir      bool
+	Modified time.Time
+	// ID changes when another file takes the same path (the HDFS inode number);
+	// 0 when the file system has none.
+	ID uint64
+}
