@@ -11,5 +11,4 @@
 //	go install google.golang.org/protobuf/cmd/protoc-gen-go
 package hbpb
 
-
 //go:generate ./generate.sh
