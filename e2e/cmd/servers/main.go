@@ -1,0 +1,84 @@
+// Command servers starts a throw-away HBase cluster and an S3 gateway on this
+// machine, prints where they are and keeps them up until it is interrupted.
+//
+//	go run ./e2e/cmd/servers                    HBase 2.6 on HDFS, and S3 with the bucket "backups"
+//	go run ./e2e/cmd/servers -hbase 2.4 -s3=false
+//	go run ./e2e/cmd/servers prepare            only fetch and build what is needed
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"hbackup"
+	"hbackup/e2e/servers"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "servers:", err)
+		if hint := hbackup.HintOf(err); hint != "" {
+			fmt.Fprintln(os.Stderr, "hint:", hint)
+		}
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	flags := flag.NewFlagSet("servers", flag.ExitOnError)
+	version := flags.String("hbase", string(servers.HBase26), fmt.Sprintf("version of HBase, one of %v", servers.Versions()))
+	dir := flags.String("dir", "", "directory for data, configuration and logs, kept at the end (default: a temporary one)")
+	regionServers := flags.Int("region-servers", 1, "number of region servers")
+	local := flags.Bool("local-root", false, "HBase on a local directory, without HDFS")
+	nameNode := flags.Int("namenode-port", 0, "port of the name node (0: any free one)")
+	zooKeeper := flags.Int("zookeeper-port", 0, "port of ZooKeeper (0: any free one)")
+	s3 := flags.Bool("s3", true, "start an S3 gateway")
+	s3Port := flags.Int("s3-port", 0, "port of the S3 gateway (0: any free one)")
+	tls := flags.Bool("s3-tls", false, "S3 over TLS")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+
+	started := time.Now()
+	cluster, err := servers.StartCluster(ctx, servers.ClusterOptions{
+		Version: servers.Version(*version), Dir: *dir, RegionServers: *regionServers, LocalRoot: *local,
+		NameNodePort: *nameNode, ZooKeeperPort: *zooKeeper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	show("HBase", string(cluster.Version()), "root directory", cluster.Root(), "ZooKeeper", cluster.ZooKeeper(), "master", cluster.Master(),
+		"configuration", cluster.ConfDir(), "log", cluster.LogFile())
+	if h := cluster.HDFS; h != nil {
+		show("HDFS", h.URI(), "user", h.User(), "HTTP", "http://"+h.HTTPAddress(), "log", h.LogFile())
+	}
+	if *s3 {
+		gateway, err := servers.StartS3(ctx, servers.S3Options{Port: *s3Port, TLS: *tls, AccessLog: true, Buckets: []string{"backups"}})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, gateway.Stop()) }()
+		show("S3", gateway.Endpoint(), "bucket", "backups", "environment", strings.Join(gateway.Environment(), " "),
+			"objects", gateway.BucketDir("backups"), "access log", gateway.AccessLogFile())
+	}
+	fmt.Printf("ready after %.1f s; interrupt to stop\n", time.Since(started).Seconds())
+	<-ctx.Done()
+	return nil
+}
+
+// show prints a title and the pairs below it.
+func show(title, value string, pairs ...string) {
+	fmt.Printf("%-16s%s\n", title, value)
+	for i := 0; i < len(pairs); i += 2 {
+		fmt.Printf("  %-15s%s\n", pairs[i], pairs[i+1])
+	}
+}

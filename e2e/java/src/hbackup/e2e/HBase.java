@@ -1,0 +1,78 @@
+package hbackup.e2e;
+
+import java.io.File;
+import java.net.InetSocketAddress;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.LocalHBaseCluster;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.util.JVMClusterUtil;
+import org.apache.zookeeper.server.NIOServerCnxnFactory;
+import org.apache.zookeeper.server.ZooKeeperServer;
+
+/** ZooKeeper, a master and region servers in this JVM, and the driver that speaks to them as a client. */
+final class HBase {
+  private HBase() {}
+
+  static void start(int regionServers, Map<String, String> facts) throws Exception {
+    Configuration conf = HBaseConfiguration.create();
+    int zk = startZooKeeper(new File(conf.get("hbase.zookeeper.property.dataDir")),
+        conf.getInt(HConstants.ZOOKEEPER_CLIENT_PORT, 0));
+    conf.setInt(HConstants.ZOOKEEPER_CLIENT_PORT, zk);
+
+    LocalHBaseCluster cluster = new LocalHBaseCluster(conf, 1, regionServers);
+    cluster.startup();
+    endWith(cluster.getMasters().get(0));
+
+    // Tags are only sent when the client asks for a codec that carries them.
+    Configuration client = new Configuration(conf);
+    client.set(HConstants.RPC_CODEC_CONF_KEY, "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags");
+    Connection connection = ConnectionFactory.createConnection(client);
+    awaitMaster(connection);
+    facts.put("zookeeper", "127.0.0.1:" + zk);
+    facts.put("master", cluster.getMasters().get(0).getMaster().getServerName().toShortString());
+  }
+
+  private static int startZooKeeper(File dir, int port) throws Exception {
+    System.setProperty("zookeeper.admin.enableServer", "false");
+    System.setProperty("zookeeper.forceSync", "no");
+    System.setProperty("zookeeper.4lw.commands.whitelist", "*");
+    NIOServerCnxnFactory factory = new NIOServerCnxnFactory();
+    factory.configure(new InetSocketAddress("127.0.0.1", port), 1000);
+    factory.startup(new ZooKeeperServer(dir, dir, 2000));
+    return factory.getLocalPort();
+  }
+
+  /** A master that aborts would leave a process that answers nothing. */
+  private static void endWith(JVMClusterUtil.MasterThread master) {
+    Thread t = new Thread(() -> {
+      try {
+        master.join();
+      } catch (InterruptedException e) {
+        // Falls through to the end.
+      }
+      System.out.println("the master has ended");
+      Runtime.getRuntime().halt(5);
+    }, "master watch");
+    t.setDaemon(true);
+    t.start();
+  }
+
+  /** Returns when the master answers a call that it refuses until it is initialised. */
+  private static void awaitMaster(Connection connection) throws Exception {
+    for (long end = System.nanoTime() + 120_000_000_000L; ; Thread.sleep(50)) {
+      try (Admin admin = connection.getAdmin()) {
+        admin.listNamespaceDescriptors();
+        return;
+      } catch (java.io.IOException e) {
+        if (System.nanoTime() > end) {
+          throw e;
+        }
+      }
+    }
+  }
+}
