@@ -1,0 +1,197 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"hbackup"
+	"hbackup/storage"
+	"hbackup/storage/lease"
+)
+
+// Place is one location that holds, or may hold, backups of a cluster.
+type Place struct {
+	Name  string        // the location's name in the configuration
+	Store storage.Store // the cluster's folder in the location
+}
+
+// Entry is one run in the history of a cluster.
+type Entry struct {
+	Run
+	Place string // name of the location
+	// Unreadable says why the record could not be read; then only the id is known.
+	Unreadable error
+}
+
+// History is what the locations of a cluster hold, read from storage alone.
+type History struct {
+	Entries []Entry // ascending by id, so by time
+	// Unreachable names the locations that could not be listed and why: what
+	// they hold is missing above.
+	Unreachable map[string]error
+}
+
+// ReadHistory reads the runs of a cluster from all of its locations. A location
+// that fails is said in the result and does not hide the others.
+func ReadHistory(ctx context.Context, places []Place) History {
+	h := History{Unreachable: map[string]error{}}
+	for _, p := range places {
+		entries, err := readPlace(ctx, p)
+		if err != nil {
+			h.Unreachable[p.Name] = err
+		}
+		h.Entries = append(h.Entries, entries...)
+	}
+	slices.SortFunc(h.Entries, func(a, b Entry) int {
+		if c := strings.Compare(string(a.ID), string(b.ID)); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Place, b.Place)
+	})
+	return h
+}
+
+func readPlace(ctx context.Context, p Place) ([]Entry, error) {
+	var entries []Entry
+	committed := map[hbackup.BackupID]bool{}
+	for o, err := range p.Store.List(ctx, backupsPrefix, storage.ListOptions{}) {
+		if err != nil {
+			return entries, hbackup.E("list backups in", string(p.Store.Location()), hbackup.KindOther, err)
+		}
+		id, err := parseBackupKey(o.Key)
+		if err != nil {
+			continue // not ours; check reports unknown keys
+		}
+		committed[id] = true
+		r, err := ReadRun(ctx, p.Store, id)
+		if err != nil {
+			r = Run{ID: id, State: StateFailed}
+		}
+		entries = append(entries, Entry{Run: r, Place: p.Name, Unreadable: err})
+	}
+	jobs, err := readJobs(ctx, p.Store)
+	for _, j := range jobs {
+		if j.Verb != "backup" || committed[j.Backup] {
+			continue
+		}
+		e, err := openEntry(ctx, p, j)
+		if err != nil {
+			return entries, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, err
+}
+
+// openEntry describes a run that has no record yet: running while its lease is
+// live, failed otherwise.
+func openEntry(ctx context.Context, p Place, j Job) (Entry, error) {
+	e := Entry{Place: p.Name, Run: Run{Format: j.Format, ID: j.Backup, Request: j.Request, Cluster: j.Cluster, State: StateFailed, Started: j.Created, Host: j.Host, Writer: j.Writer}}
+	for _, t := range j.Tables {
+		e.Tables = append(e.Tables, TableRun{Table: t})
+	}
+	live, err := Live(ctx, p.Store, j.Backup)
+	if err != nil {
+		return e, err
+	}
+	if live {
+		e.State = StateRunning
+	}
+	return e, nil
+}
+
+// RunLease names the lease that a run holds while it works.
+func RunLease(id hbackup.BackupID) string { return "run-" + string(id) }
+
+// Live reports whether the run's lease is held right now.
+func Live(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, error) {
+	h, found, err := lease.Read(ctx, s, RunLease(id))
+	if err != nil || !found {
+		return false, err
+	}
+	now, err := s.ServerTime(ctx)
+	if err != nil {
+		return false, err
+	}
+	return h.HeldAt(now), nil
+}
+
+func readJobs(ctx context.Context, s storage.Store) ([]Job, error) {
+	var jobs []Job
+	for o, err := range s.List(ctx, jobsPrefix, storage.ListOptions{}) {
+		if err != nil {
+			return jobs, hbackup.E("list jobs in", string(s.Location()), hbackup.KindOther, err)
+		}
+		name, ok := strings.CutSuffix(strings.TrimPrefix(string(o.Key), jobsPrefix), "/job.json")
+		if !ok || hbackup.RequestID(name).Validate() != nil {
+			continue
+		}
+		j, err := ReadJob(ctx, s, hbackup.RequestID(name))
+		if err != nil {
+			return jobs, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// Found is an image and the place that holds it.
+type Found struct {
+	Place Place
+	Table hbackup.TableName
+	ID    hbackup.ImageID
+}
+
+// FindImage looks for the image of a table in a backup. The id may be a backup's
+// or an image's own. Nothing found is KindNotFound, and says which locations
+// could not be read.
+func FindImage(ctx context.Context, places []Place, id string, table hbackup.TableName) (Found, error) {
+	var unread []string
+	for _, p := range places {
+		prefix := imagesPrefix + table.Path() + "/" + id
+		for o, err := range p.Store.List(ctx, prefix, storage.ListOptions{}) {
+			if err != nil {
+				unread = append(unread, p.Name)
+				break
+			}
+			t, image, err := parseImageKey(o.Key)
+			if err != nil || t != table {
+				continue
+			}
+			if b, _ := image.Backup(); string(image) == id || string(b) == id {
+				return Found{Place: p, Table: t, ID: image}, nil
+			}
+		}
+	}
+	e := hbackup.Errorf("find image of table "+table.String()+" in backup", id, hbackup.KindNotFound, "there is none in the cluster's locations")
+	if len(unread) > 0 {
+		e.Kind = hbackup.KindUnavailable
+		return Found{}, e.WithHint("these locations could not be read: %s", strings.Join(unread, ", "))
+	}
+	return Found{}, e.WithHint("hbackup list shows the backups, hbackup describe ID the tables of one")
+}
+
+// ImagesOf gives the images of one run, table by table, whether or not the run
+// has reached its end.
+func ImagesOf(ctx context.Context, p Place, id hbackup.BackupID) ([]Found, error) {
+	var out []Found
+	for o, err := range p.Store.List(ctx, imagesPrefix, storage.ListOptions{}) {
+		if err != nil {
+			return out, hbackup.E("list images in", string(p.Store.Location()), hbackup.KindOther, err)
+		}
+		t, image, err := parseImageKey(o.Key)
+		if err != nil {
+			continue
+		}
+		if b, _ := image.Backup(); b == id {
+			out = append(out, Found{Place: p, Table: t, ID: image})
+		}
+	}
+	return out, nil
+}
+
+// Age is the time since the entry's data was taken: the earliest moment that any
+// of its images may hold.
+func (e *Entry) Age(now time.Time) time.Duration { return now.Sub(e.Started) }

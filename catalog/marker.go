@@ -1,0 +1,121 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"hbackup"
+	"hbackup/storage"
+)
+
+// LocationFormat is the version of the layout that is written, and the newest that is read.
+const LocationFormat = 1
+
+// Marker is the content of hbackup.json: it says that a location is ours, in
+// which version of the layout, and which one it is when it was moved.
+type Marker struct {
+	Format  int       `json:"format"`
+	ID      string    `json:"location"` // 32 random hex digits
+	Created time.Time `json:"created"`
+	Writer  string    `json:"writer"`
+}
+
+// maxRecordBytes bounds the small JSON records; run records of very many tables
+// are the largest.
+const maxRecordBytes = 256 << 20
+
+// ReadMarker reads the marker of a location. A location without one is
+// KindNotFound, one of a newer layout KindUnsupported.
+func ReadMarker(ctx context.Context, s storage.Store) (Marker, error) {
+	var m Marker
+	path := string(s.Location()) + "/" + string(MarkerKey)
+	b, _, err := storage.ReadAll(ctx, s, MarkerKey, 1<<20)
+	if err != nil {
+		return m, hbackup.E("read location marker", path, hbackup.KindOther, err)
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, hbackup.E("read location marker", path, hbackup.KindCorrupt, err)
+	}
+	if m.Format > LocationFormat {
+		return m, hbackup.Errorf("read location marker", path, hbackup.KindUnsupported, "the location has format %d, this hbackup knows %d", m.Format, LocationFormat).
+			WithHint("use a newer hbackup")
+	}
+	if m.Format < 1 || m.ID == "" {
+		return m, hbackup.Errorf("read location marker", path, hbackup.KindCorrupt, "format %d, location id %q", m.Format, m.ID)
+	}
+	return m, nil
+}
+
+// EnsureMarker reads the marker, or makes one when the location is empty. A
+// location that holds something else is refused: it may be somebody's data.
+func EnsureMarker(ctx context.Context, s storage.Store, writer string) (Marker, error) {
+	m, err := ReadMarker(ctx, s)
+	if !hbackup.IsKind(err, hbackup.KindNotFound) {
+		return m, err
+	}
+	for o, err := range s.List(ctx, "", storage.ListOptions{Limit: 1}) {
+		if err != nil {
+			return m, hbackup.E("look into location", string(s.Location()), hbackup.KindOther, err)
+		}
+		// Another run may have made the marker since we looked.
+		if m, err := ReadMarker(ctx, s); !hbackup.IsKind(err, hbackup.KindNotFound) {
+			return m, err
+		}
+		return m, hbackup.Errorf("use location", string(s.Location()), hbackup.KindRefused, "it holds other data (for example %s) and no %s", o.Key, MarkerKey).
+			WithHint("give hbackup an empty bucket, prefix or directory of its own")
+	}
+	var id [16]byte
+	rand.Read(id[:])
+	now, err := s.ServerTime(ctx)
+	if err != nil {
+		return m, hbackup.E("ask the time of", string(s.Location()), hbackup.KindOther, err)
+	}
+	m = Marker{Format: LocationFormat, ID: hex.EncodeToString(id[:]), Created: now.UTC(), Writer: writer}
+	if err := create(ctx, s, MarkerKey, m); hbackup.IsKind(err, hbackup.KindExists) {
+		return ReadMarker(ctx, s)
+	} else if err != nil {
+		return m, hbackup.E("write location marker", string(s.Location()), hbackup.KindOther, err)
+	}
+	return m, nil
+}
+
+// create stores v as JSON under a key that must be free. An answer that was lost
+// is settled by reading the key back.
+func create(ctx context.Context, s storage.Store, key storage.Key, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	_, err = storage.PutBytes(ctx, s, key, b, true)
+	if err == nil || hbackup.IsKind(err, hbackup.KindExists) {
+		return err
+	}
+	if got, _, rerr := storage.ReadAll(ctx, s, key, maxRecordBytes); rerr == nil && string(got) == string(b) {
+		return nil
+	}
+	return err
+}
+
+// read loads a JSON record of a known format.
+func read(ctx context.Context, s storage.Store, key storage.Key, v any, format *int, newest int) error {
+	path := string(s.Location()) + "/" + string(key)
+	b, _, err := storage.ReadAll(ctx, s, key, maxRecordBytes)
+	if err != nil {
+		return hbackup.E("read record", path, hbackup.KindOther, err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return hbackup.E("read record", path, hbackup.KindCorrupt, err)
+	}
+	if *format > newest {
+		return hbackup.Errorf("read record", path, hbackup.KindUnsupported, "it has format %d, this hbackup reads %d", *format, newest).WithHint("use a newer hbackup")
+	}
+	if *format < 1 {
+		return hbackup.E("read record", path, hbackup.KindCorrupt, fmt.Errorf("it has no format number"))
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+
+	"hbackup"
+	"hbackup/storage"
+)
+
+// The stores of this file and of history.go are the cluster's folder in a
+// location (<location>/<cluster>), not the location itself.
+
+// CreateJob records a request before anything else is written. When the request
+// was recorded before, that record is returned and existed is true; a record
+// that asks for something else is KindConflict.
+func CreateJob(ctx context.Context, s storage.Store, j Job) (recorded Job, existed bool, err error) {
+	j.Format = RunFormat
+	err = create(ctx, s, JobKey(j.Request), j)
+	if err == nil {
+		return j, false, nil
+	}
+	if !hbackup.IsKind(err, hbackup.KindExists) {
+		return j, false, hbackup.E("record request", string(s.Location())+"/"+string(JobKey(j.Request)), hbackup.KindOther, err)
+	}
+	old, err := ReadJob(ctx, s, j.Request)
+	if err != nil {
+		return old, true, err
+	}
+	if !sameRequest(old, j) {
+		return old, true, hbackup.Errorf("record request", string(s.Location())+"/"+string(JobKey(j.Request)), hbackup.KindConflict,
+			"the request id %q was used before for something else (%s)", string(j.Request), describeJob(old)).
+			WithHint("choose another request id, or leave it out")
+	}
+	return old, true, nil
+}
+
+func sameRequest(a, b Job) bool {
+	return a.Verb == b.Verb && a.Cluster == b.Cluster && slices.Equal(a.Tables, b.Tables) &&
+		a.Image == b.Image && a.TargetCluster == b.TargetCluster && a.TargetTable == b.TargetTable
+}
+
+func describeJob(j Job) string {
+	s := j.Verb + " of"
+	for i, t := range j.Tables {
+		if i == 3 {
+			s += " and more"
+			break
+		}
+		s += " " + t.String()
+	}
+	if !j.TargetTable.IsZero() {
+		s += " to " + j.TargetTable.String()
+	}
+	return s
+}
+
+// ReadJob reads the record of a request.
+func ReadJob(ctx context.Context, s storage.Store, r hbackup.RequestID) (Job, error) {
+	var j Job
+	err := read(ctx, s, JobKey(r), &j, &j.Format, RunFormat)
+	return j, err
+}
+
+// FinishJob records that the request has reached its end. Doing so twice is fine.
+func FinishJob(ctx context.Context, s storage.Store, d JobDone) error {
+	d.Format = RunFormat
+	err := create(ctx, s, JobDoneKey(d.Request), d)
+	if err == nil || hbackup.IsKind(err, hbackup.KindExists) {
+		return nil
+	}
+	return hbackup.E("record end of request", string(s.Location())+"/"+string(JobDoneKey(d.Request)), hbackup.KindOther, err)
+}
+
+// ReadJobDone reads the end of a request; KindNotFound while it has none.
+func ReadJobDone(ctx context.Context, s storage.Store, r hbackup.RequestID) (JobDone, error) {
+	var d JobDone
+	err := read(ctx, s, JobDoneKey(r), &d, &d.Format, RunFormat)
+	return d, err
+}
+
+// CommitRun writes the record of a run that has reached its end. When there is
+// one already, that one counts and is returned.
+func CommitRun(ctx context.Context, s storage.Store, r Run) (Run, error) {
+	r.Format = RunFormat
+	err := create(ctx, s, BackupKey(r.ID), r)
+	if err == nil {
+		return r, nil
+	}
+	if hbackup.IsKind(err, hbackup.KindExists) {
+		return ReadRun(ctx, s, r.ID)
+	}
+	return r, hbackup.E("commit backup", string(s.Location())+"/"+string(BackupKey(r.ID)), hbackup.KindOther, err)
+}
+
+// ReadRun reads the record of a run; KindNotFound when it has not reached its end.
+func ReadRun(ctx context.Context, s storage.Store, id hbackup.BackupID) (Run, error) {
+	var r Run
+	if err := read(ctx, s, BackupKey(id), &r, &r.Format, RunFormat); err != nil {
+		return r, err
+	}
+	if r.ID != id {
+		return r, hbackup.Errorf("read record", string(s.Location())+"/"+string(BackupKey(id)), hbackup.KindCorrupt, "it is the record of %s", r.ID)
+	}
+	return r, nil
+}
+
+// maxImageBytes bounds a manifest: 30 million files and more.
+const maxImageBytes = 2 << 30
+
+// ReadImage reads and checks the manifest of a committed image. KindNotFound
+// means that no such image was committed.
+func ReadImage(ctx context.Context, s storage.Store, t hbackup.TableName, id hbackup.ImageID) (*Image, error) {
+	key := ImageKey(t, id)
+	path := string(s.Location()) + "/" + string(key)
+	b, _, err := storage.ReadAll(ctx, s, key, maxImageBytes)
+	if err != nil {
+		return nil, hbackup.E("read image", path, hbackup.KindOther, err)
+	}
+	im, err := DecodeImage(b)
+	if err != nil {
+		if hbackup.IsKind(err, hbackup.KindUnsupported) {
+			return nil, hbackup.E("read image", path, hbackup.KindOther, err)
+		}
+		return nil, hbackup.E("read image", path, hbackup.KindCorrupt, err).WithHint("hbackup verify shows what else is damaged")
+	}
+	if im.ID != id || im.Table != t {
+		return nil, hbackup.Errorf("read image", path, hbackup.KindCorrupt, "it is the manifest of image %s of table %s", im.ID, im.Table)
+	}
+	return im, nil
+}

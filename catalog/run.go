@@ -1,0 +1,128 @@
+package catalog
+
+import (
+	"time"
+
+	"hbackup"
+)
+
+// RunFormat is the version of run and job records that is written, and the newest that is read.
+const RunFormat = 1
+
+// State is what became of a run.
+type State string
+
+const (
+	StateRunning  State = "running"  // its lease is live
+	StateComplete State = "complete" // every table has its image
+	StatePartial  State = "partial"  // some tables have none
+	StateFailed   State = "failed"   // it ended, or died, without an image to show; run it again with its request id
+)
+
+// Run is the record of a backup: the group of its images. It is written once,
+// when the run has reached its end with at least one image.
+type Run struct {
+	Format       int                 `json:"format"`
+	ID           hbackup.BackupID    `json:"backup"`
+	Request      hbackup.RequestID   `json:"request"`
+	Cluster      hbackup.ClusterName `json:"cluster"`
+	ClusterID    string              `json:"cluster_id"`
+	HBaseVersion string              `json:"hbase_version"`
+	State        State               `json:"state"`
+	Started      time.Time           `json:"started"`
+	Finished     time.Time           `json:"finished"`
+	Host         string              `json:"host"`
+	Writer       string              `json:"writer"` // version of hbackup
+	Tables       []TableRun          `json:"tables"`
+}
+
+// TableRun is what became of one table of a run.
+type TableRun struct {
+	Table hbackup.TableName `json:"table"`
+	// Image is set when the table was backed up.
+	Image            hbackup.ImageID `json:"image,omitempty"`
+	SnapshotStarted  time.Time       `json:"snapshot_started,omitzero"`
+	SnapshotFinished time.Time       `json:"snapshot_finished,omitzero"`
+	Totals           Totals          `json:"totals"`
+	// CopiedFiles and CopiedBytes were not in the location before.
+	CopiedFiles int   `json:"copied_files"`
+	CopiedBytes int64 `json:"copied_bytes"`
+	// Failure says why there is no image.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Failure is an error as it is stored and shown. Its message is bounded, so that
+// a record can always be written.
+type Failure struct {
+	Kind    hbackup.Kind `json:"kind"`
+	Message string       `json:"message"`
+	Hint    string       `json:"hint,omitempty"`
+}
+
+// maxFailureBytes bounds messages in records.
+const maxFailureBytes = 2000
+
+// NewFailure makes a Failure of an error; nil for nil.
+func NewFailure(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	return &Failure{Kind: hbackup.KindOf(err), Message: cut(err.Error()), Hint: cut(hbackup.HintOf(err))}
+}
+
+// Err turns the stored failure into an error again.
+func (f *Failure) Err() error {
+	if f == nil {
+		return nil
+	}
+	e := hbackup.Errorf("", "", f.Kind, "%s", f.Message)
+	e.Hint = f.Hint
+	return e
+}
+
+func cut(s string) string {
+	if len(s) > maxFailureBytes {
+		return s[:maxFailureBytes] + "…"
+	}
+	return s
+}
+
+// TotalsOf adds up the images of the run.
+func (r *Run) TotalsOf() (t Totals) {
+	for _, tr := range r.Tables {
+		t.Regions += tr.Totals.Regions
+		t.Files += tr.Totals.Files
+		t.Bytes += tr.Totals.Bytes
+		t.Cells += tr.Totals.Cells
+	}
+	return t
+}
+
+// Job is the record of a request, created before anything else is written. It
+// binds the request id to a run and to what was asked, so that running again
+// continues the same run, and a request id cannot be used for two things.
+type Job struct {
+	Format  int                 `json:"format"`
+	Request hbackup.RequestID   `json:"request"`
+	Verb    string              `json:"verb"` // "backup" or "restore"
+	Backup  hbackup.BackupID    `json:"backup"`
+	Cluster hbackup.ClusterName `json:"cluster"`
+	Tables  []hbackup.TableName `json:"tables"`
+	// Restore alone: which image goes where.
+	Image         hbackup.ImageID     `json:"image,omitempty"`
+	TargetCluster hbackup.ClusterName `json:"target_cluster,omitempty"`
+	TargetTable   hbackup.TableName   `json:"target_table,omitzero"`
+
+	Created time.Time `json:"created"`
+	Host    string    `json:"host"`
+	Writer  string    `json:"writer"`
+}
+
+// JobDone is created when a request has reached its end. Of a backup the run
+// record says the rest.
+type JobDone struct {
+	Format   int               `json:"format"`
+	Request  hbackup.RequestID `json:"request"`
+	Finished time.Time         `json:"finished"`
+	State    State             `json:"state"`
+}
