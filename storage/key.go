@@ -24,22 +24,34 @@ func (k Key) Validate() error {
 		return fmt.Errorf("the key is empty")
 	case len(s) > MaxKeyBytes:
 		return fmt.Errorf("the key %.40q… is longer than %d bytes", s, MaxKeyBytes)
-	case !utf8.ValidString(s):
-		return fmt.Errorf("the key %q is not valid UTF-8", s)
+	}
+	if err := checkSegments(s); err != nil {
+		return err
+	}
+	if strings.Contains(s, ":") {
+		return fmt.Errorf("the key %q holds a colon, which HDFS does not allow", s)
+	}
+	return nil
+}
+
+// checkSegments applies the rules that keys and the paths of locations share.
+func checkSegments(s string) error {
+	if !utf8.ValidString(s) {
+		return fmt.Errorf("%q is not valid UTF-8", s)
 	}
 	for seg := range strings.SplitSeq(s, "/") {
 		switch {
 		case seg == "":
-			return fmt.Errorf("the key %q has an empty segment", s)
+			return fmt.Errorf("%q has an empty segment", s)
 		case seg == "." || seg == "..":
-			return fmt.Errorf("the key %q has the segment %q", s, seg)
+			return fmt.Errorf("%q has the segment %q", s, seg)
 		case len(seg) > MaxSegmentBytes:
-			return fmt.Errorf("the key %.40q… has a segment longer than %d bytes", s, MaxSegmentBytes)
+			return fmt.Errorf("%.40q… has a segment longer than %d bytes", s, MaxSegmentBytes)
 		}
 	}
 	for _, r := range s {
 		if r < 0x20 || r == 0x7f {
-			return fmt.Errorf("the key %q holds a control character", s)
+			return fmt.Errorf("%q holds a control character", s)
 		}
 	}
 	return nil

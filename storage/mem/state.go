@@ -1,0 +1,91 @@
+package mem
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+
+	"hbackup"
+	"hbackup/storage"
+)
+
+var (
+	errTaken   = errors.New("there is an object already")
+	errMissing = errors.New("there is no such object")
+)
+
+func (s *Store) err(op string, key storage.Key, kind hbackup.Kind, cause error) error {
+	return hbackup.E(op, s.location.At(key), kind, cause)
+}
+
+func (o object) describe(key storage.Key) storage.Object {
+	return storage.Object{Key: key, Size: int64(len(o.data)), Digest: o.digest, HasDigest: true, Modified: o.modified}
+}
+
+// store and remove are called with the lock held.
+func (s *Store) store(key storage.Key, o object) {
+	s.objects[key] = o
+	if i, found := slices.BinarySearch(s.keys, key); !found {
+		s.keys = slices.Insert(s.keys, i, key)
+	}
+}
+
+func (s *Store) remove(key storage.Key) {
+	delete(s.objects, key)
+	if i, found := slices.BinarySearch(s.keys, key); found {
+		s.keys = slices.Delete(s.keys, i, i+1)
+	}
+}
+
+// Clone gives an independent store with the same location, clock and objects:
+// what another process would find if this one died now. Puts that are under way
+// go on in the old store and are never seen in the new one.
+func (s *Store) Clone() *Store {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &Store{location: s.location, now: s.now, objects: maps.Clone(s.objects), keys: slices.Clone(s.keys)}
+}
+
+// Snapshot gives the content of every object, for a test to compare.
+func (s *Store) Snapshot() map[storage.Key][]byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	snapshot := make(map[storage.Key][]byte, len(s.objects))
+	for key, o := range s.objects {
+		snapshot[key] = slices.Clone(o.data)
+	}
+	return snapshot
+}
+
+// Tamper changes the bytes of an object behind the store's back: its digest
+// stays what it was, as when a disk decays. It reports whether there is such an
+// object.
+func (s *Store) Tamper(key storage.Key, change func(data []byte) []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok := s.objects[key]
+	if ok {
+		o.data = change(slices.Clone(o.data))
+		s.objects[key] = o
+	}
+	return ok
+}
+
+// reader ends with its context, as a reader over a network does.
+type reader struct {
+	ctx context.Context
+	s   *Store
+	key storage.Key
+	r   io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, r.s.err("read", r.key, hbackup.KindOther, err)
+	}
+	return r.r.Read(p)
+}
+
+func (r *reader) Close() error { return nil }
