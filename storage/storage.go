@@ -6,15 +6,27 @@
 //
 //   - Put is atomic: an object is absent or whole. A put that failed, was
 //     cancelled, or whose process was killed leaves nothing that Stat, Get or
-//     List can see under the key, or leaves what was there before.
+//     List can see under the key, or leaves what was there before. The one
+//     exception is a put whose error says that the outcome is unknown
+//     (KindTimeout, KindUnavailable, KindInterrupted after the last byte was
+//     sent): the object is whole or absent then, too, but which of both only
+//     Stat can tell.
 //   - Put with IfAbsent has exactly one winner, however many try; the others
 //     get hbackup.KindExists and change nothing.
 //   - After Put returned nil the object is durable, and every later Get, Stat
-//     and List anywhere sees it.
+//     and List anywhere sees it. After Delete returned nil none does, and that
+//     is durable as well.
 //   - List is complete and in ascending byte order of the keys.
 //   - Delete of an absent key succeeds.
 //   - Errors carry an hbackup.Kind: a missing object is KindNotFound and nothing
-//     else is. No error text holds a secret.
+//     else is. A key that Validate refuses is KindUsage, before anything is read
+//     or sent. A context that is over is KindInterrupted or KindTimeout. The
+//     Error's Path is the object's full name, Location.At. No error text holds a
+//     secret.
+//
+// A store on a file system cannot hold both the keys a and a/b; it refuses the
+// second one with KindConflict. Keys that differ only in case, or only in the
+// Unicode form of a letter, are different keys.
 //
 // All methods may be called from many goroutines at once.
 package storage
@@ -39,14 +51,19 @@ type Store interface {
 	Capabilities() Capabilities
 
 	// Put writes one object from body. The body must give exactly opts.Size
-	// bytes: fewer or more fail with KindCorrupt and leave nothing visible. The
+	// bytes: fewer or more fail with KindCorrupt and leave nothing visible. A
+	// body that fails is given back as the cause, with its own kind. The
 	// returned Object carries the digest of the bytes that were read from body.
+	// Put does not close the body. When the key is taken under IfAbsent, it may
+	// have read nothing of the body or all of it.
 	Put(ctx context.Context, key Key, body io.Reader, opts PutOptions) (Object, error)
 
 	// Get opens the bytes of the range. The reader fails with KindIncomplete
 	// when the store delivers fewer bytes than it announced, never with a quiet
 	// EOF. The Object's Size is that of the whole object. An offset beyond the
-	// end is KindUsage. The caller closes the reader.
+	// end is KindUsage, one at the end gives no bytes. The reader lives as long
+	// as ctx does and fails with its error after that. The caller closes it, at
+	// any time.
 	Get(ctx context.Context, key Key, r Range) (io.ReadCloser, Object, error)
 
 	// Stat describes one object without reading it.
@@ -55,8 +72,11 @@ type Store interface {
 	// List yields the objects whose key starts with prefix, in ascending byte
 	// order, page by page as the caller advances. The prefix is compared as a
 	// string: end it with '/' to mean a folder. It yields one error at most, as
-	// its last element; a listing that ended in an error is incomplete. Keys
-	// ending in '/' (folder markers of other tools) are left out.
+	// its last element; a listing that ended in an error is incomplete. Names
+	// that are no valid keys (folder markers of other tools, which end in '/')
+	// are left out. A prefix under which no key can be ("../") gives nothing.
+	// Objects that come or go while the listing runs may be in it or not; all
+	// others are in it once.
 	List(ctx context.Context, prefix string, opts ListOptions) iter.Seq2[Object, error]
 
 	// Delete removes one object. A missing one is no error.
@@ -64,10 +84,12 @@ type Store interface {
 
 	// DeleteBatch removes many objects in as few requests as the store allows.
 	// It reports every key that is not known to be gone; the error is for a call
-	// that failed as a whole, and then nothing is known of any key.
+	// that failed as a whole, and then nothing is known of any key. An invalid key
+	// is reported and does not keep the others from being deleted.
 	DeleteBatch(ctx context.Context, keys []Key) ([]DeleteFailure, error)
 
-	// ServerTime gives the store's own clock, good to a second or so.
+	// ServerTime gives the store's own clock, good to a second or so. All who use
+	// the location share it, so leases are measured by it.
 	ServerTime(ctx context.Context) (time.Time, error)
 
 	// Close releases connections. Objects are not affected.
