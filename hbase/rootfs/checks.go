@@ -1,0 +1,48 @@
+package rootfs
+
+import (
+	"path"
+	"strings"
+
+	"hbackup"
+)
+
+// The checks that every implementation makes before it touches anything.
+
+// checkPath refuses paths that are not absolute and clean, so that two spellings
+// never mean one file.
+func checkPath(op, uri, p string) error {
+	switch {
+	case !strings.HasPrefix(p, "/"):
+		return hbackup.Errorf(op, uri, hbackup.KindUsage, "the path is not absolute")
+	case path.Clean(p) != p:
+		return hbackup.Errorf(op, uri, hbackup.KindUsage, "the path is not clean (should be %q)", path.Clean(p))
+	case strings.ContainsRune(p, 0):
+		return hbackup.Errorf(op, uri, hbackup.KindUsage, "the path holds a zero byte")
+	}
+	return nil
+}
+
+// checkNotRoot refuses to remove or replace a whole file system.
+func checkNotRoot(op, uri, p string) error {
+	if p == "/" {
+		return hbackup.Errorf(op, uri, hbackup.KindRefused, "this is the root of the file system")
+	}
+	return nil
+}
+
+func checkReadable(op, uri string, info Info, offset int64) error {
+	switch {
+	case info.Dir:
+		return hbackup.Errorf(op, uri, hbackup.KindConflict, "it is a directory")
+	case offset < 0 || offset > info.Size:
+		return hbackup.Errorf(op, uri, hbackup.KindUsage, "offset %d is outside the file (%d bytes)", offset, info.Size)
+	}
+	return nil
+}
+
+func notADirectory(op, uri string) error {
+	return hbackup.Errorf(op, uri, hbackup.KindConflict, "it is not a directory")
+}
+
+func byName(a, b Info) int { return strings.Compare(a.Name, b.Name) }

@@ -1,0 +1,152 @@
+package rootfs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// nnConn is a connection to a name node. It sets a deadline for every call, is
+// unusable after the first failure (an answer that comes late would be taken for
+// that of the next call), and reads along: what the library hides in an answer
+// (whether a file is still open for writing, the text of an exception) is kept
+// in the session.
+//
+// The library sends each request in one Write and has one call under way.
+type nnConn struct {
+	net.Conn
+	s *session
+
+	mu     sync.Mutex
+	err    error
+	method string // of the call under way; "" during the handshake
+	frame  frame
+}
+
+func (c *nnConn) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *nnConn) fail(err error) error {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = err
+	}
+	err = c.err
+	c.mu.Unlock()
+	c.Conn.Close()
+	return err
+}
+
+func (c *nnConn) Write(b []byte) (int, error) {
+	if err := c.failure(); err != nil {
+		return 0, err
+	}
+	method := requestMethod(b)
+	c.mu.Lock()
+	c.method = method
+	c.frame = frame{keepBody: method == "getBlockLocations" || method == "create"}
+	c.mu.Unlock()
+	if method != "" {
+		c.s.sent(method)
+	}
+	if err := c.Conn.SetDeadline(time.Now().Add(c.s.cfg.CallTimeout)); err != nil {
+		return 0, c.fail(err)
+	}
+	n, err := c.Conn.Write(b)
+	if err != nil {
+		return n, c.fail(err)
+	}
+	return n, nil
+}
+
+func (c *nnConn) Read(b []byte) (int, error) {
+	if err := c.failure(); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.mu.Lock()
+		done, frameErr := c.frame.add(b[:n])
+		method, f := c.method, c.frame
+		c.mu.Unlock()
+		if frameErr != nil {
+			return 0, c.fail(frameErr)
+		}
+		if done && method != "" {
+			c.s.received(parseAnswer(method, f.kept))
+		}
+	}
+	if err != nil {
+		return n, c.fail(err)
+	}
+	return n, nil
+}
+
+func (c *nnConn) Close() error {
+	c.fail(net.ErrClosed)
+	return nil
+}
+
+const (
+	// maxAnswer bounds what the library allocates for an answer before it has read
+	// it; Hadoop's own limit, ipc.maximum.response.length, is 128 MiB by default.
+	maxAnswer = 256 << 20
+	// keptHead is enough for an answer's header with the trace of an exception.
+	keptHead = 64 << 10
+)
+
+// frame collects one answer: 4 bytes length, then as many bytes.
+type frame struct {
+	keepBody bool
+	size     [4]byte
+	got      int64 // bytes seen, the length included
+	kept     []byte
+}
+
+// add takes the next bytes and reports whether the frame is whole.
+func (f *frame) add(b []byte) (bool, error) {
+	for f.got < 4 && len(b) > 0 {
+		f.size[f.got] = b[0]
+		f.got++
+		b = b[1:]
+	}
+	if f.got < 4 {
+		return false, nil
+	}
+	want := int64(binary.BigEndian.Uint32(f.size[:]))
+	if want > maxAnswer {
+		return false, fmt.Errorf("the name node announces an answer of %d bytes; it speaks another protocol, or ipc.maximum.response.length is set above %d", want, int64(maxAnswer))
+	}
+	f.got += int64(len(b))
+	if room := keptHead - len(f.kept); f.keepBody {
+		f.kept = append(f.kept, b...)
+	} else if room > 0 {
+		f.kept = append(f.kept, b[:min(len(b), room)]...)
+	}
+	return f.got >= 4+want, nil
+}
+
+// requestMethod gives the name of the method that a request packet calls, or ""
+// for the packets of the handshake.
+func requestMethod(b []byte) string {
+	if len(b) < 4 {
+		return ""
+	}
+	header, rest, ok := delimited(b[4:])
+	if !ok || int32(protowire.DecodeZigZag(varintField(header, 3))) < 0 { // callId: handshake and SASL are negative
+		return ""
+	}
+	call, _, ok := delimited(rest)
+	if !ok {
+		return ""
+	}
+	method, _ := bytesField(call, 1)
+	return string(method)
+}

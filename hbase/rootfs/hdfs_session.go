@@ -1,0 +1,239 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	hdfs "github.com/colinmarc/hdfs/v2"
+)
+
+// session is one client of the library and the connections it has made. It has
+// one user at a time, whose context it obeys: when that ends, the connections
+// are closed and whatever waits on them returns.
+//
+// The library offers no other way in: the dial functions are where deadlines,
+// cancelling, the closing of connections that it forgets, and a look at the name
+// node's full answers come from.
+type session struct {
+	cfg    *Config
+	client *hdfs.Client
+
+	idleSince time.Time // guarded by the pool's lock
+
+	mu      sync.Mutex
+	ctx     context.Context
+	unwatch func() bool // stops watching ctx
+	dead    error       // why the session is over
+	nn      *nnConn     // the current connection to a name node
+	dn      map[*dnConn]struct{}
+	writing bool // connections to data nodes are those of a writer
+	calls   map[string]int
+	answer  answer // of the last call by the user
+}
+
+var (
+	errSessionClosed = errors.New("the connection was closed")
+	errNotBound      = errors.New("the connection is idle")
+)
+
+func newSession(ctx context.Context, cfg *Config) (*session, error) {
+	s := &session{cfg: cfg, dn: map[*dnConn]struct{}{}, calls: map[string]int{}}
+	s.bind(ctx)
+	client, err := hdfs.NewClient(hdfs.ClientOptions{
+		Addresses:                    cfg.NameNodes,
+		User:                         cfg.User,
+		UseDatanodeHostname:          cfg.UseDataNodeHostname,
+		NamenodeDialFunc:             s.dialNameNode,
+		DatanodeDialFunc:             s.dialDataNode,
+		KerberosClient:               cfg.Kerberos,
+		KerberosServicePrincipleName: cfg.Principal,
+		DataTransferProtection:       cfg.DataTransferProtection,
+	})
+	if err != nil {
+		s.unbind()
+		s.kill(err)
+		return nil, err
+	}
+	s.client = client
+	return s, nil
+}
+
+// bind gives the session to a user whose context rules it.
+func (s *session) bind(ctx context.Context) {
+	s.mu.Lock()
+	s.ctx = ctx
+	s.answer = answer{}
+	s.writing = false
+	s.mu.Unlock()
+	unwatch := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })
+	s.mu.Lock()
+	s.unwatch = unwatch
+	s.mu.Unlock()
+}
+
+// unbind ends the user's hold and closes what is left of its data connections.
+func (s *session) unbind() {
+	s.mu.Lock()
+	unwatch := s.unwatch
+	s.ctx, s.unwatch = nil, nil
+	left := s.dn
+	s.dn = map[*dnConn]struct{}{}
+	s.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	for c := range left {
+		c.fail(errSessionClosed)
+	}
+}
+
+func (s *session) healthy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dead == nil && s.nn != nil && s.nn.failure() == nil
+}
+
+// kill ends the session at once: everything that waits returns with the reason.
+func (s *session) kill(reason error) {
+	s.mu.Lock()
+	if s.dead == nil {
+		s.dead = reason
+	}
+	nn := s.nn
+	left := s.dn
+	s.dn = map[*dnConn]struct{}{}
+	s.mu.Unlock()
+	if nn != nil {
+		nn.fail(reason)
+	}
+	for c := range left {
+		c.fail(reason)
+	}
+}
+
+// close ends the session and the library's goroutine that renews leases.
+func (s *session) close() {
+	s.kill(errSessionClosed)
+	if s.client != nil {
+		s.client.Close()
+		s.client = nil
+	}
+}
+
+// dialContext gives the context of the user, with the time limit of a dial.
+func (s *session) dialContext() (context.Context, context.CancelFunc, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.dead != nil:
+		return nil, nil, s.dead
+	case s.ctx == nil:
+		return nil, nil, errNotBound
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.DialTimeout)
+	return ctx, cancel, nil
+}
+
+func (s *session) dialNameNode(_ context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel, err := s.dialContext()
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	raw, err := (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &nnConn{Conn: raw, s: s}
+	s.mu.Lock()
+	dead := s.dead
+	s.nn = c
+	s.mu.Unlock()
+	if dead != nil {
+		c.fail(dead)
+		return nil, dead
+	}
+	return c, nil
+}
+
+func (s *session) dialDataNode(_ context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel, err := s.dialContext()
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	raw, err := (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	c := &dnConn{Conn: raw, s: s, timeout: s.cfg.DataTimeout, writing: s.writing}
+	dead := s.dead
+	if dead == nil {
+		s.dn[c] = struct{}{}
+	}
+	s.mu.Unlock()
+	if dead != nil {
+		c.fail(dead)
+		return nil, dead
+	}
+	return c, nil
+}
+
+func (s *session) forget(c *dnConn) {
+	s.mu.Lock()
+	delete(s.dn, c)
+	s.mu.Unlock()
+}
+
+// dataFailure gives the first failure of a connection to a data node that is
+// still open, or of the session.
+func (s *session) dataFailure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead != nil {
+		return s.dead
+	}
+	for c := range s.dn {
+		if err := c.failure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcomeUnknown reports that a call of the user was sent and not answered.
+func (s *session) outcomeUnknown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answer.sent && !s.answer.received
+}
+
+func (s *session) lastAnswer() answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answer
+}
+
+// renewLease is the library's own call, once a second, in between the user's.
+const renewLease = "renewLease"
+
+func (s *session) sent(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if method != renewLease {
+		s.calls[method]++
+		s.answer = answer{method: method, sent: true}
+	}
+}
+
+func (s *session) received(a answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.method != renewLease {
+		s.answer = a
+	}
+}

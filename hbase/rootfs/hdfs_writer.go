@@ -1,0 +1,189 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	hdfs "github.com/colinmarc/hdfs/v2"
+
+	"hbackup"
+)
+
+// Create makes the file at its final path, exclusively on the name node, with
+// the name node's own replication and block size. The context rules the Writer
+// until its end.
+//
+// The library has no recovery of the write pipeline: a data node that goes away
+// fails the file, and the caller writes it again.
+func (h *hdfsFS) Create(ctx context.Context, path string) (Writer, error) {
+	const op = "create"
+	if err := h.check(ctx, op, path); err != nil {
+		return nil, err
+	}
+	if err := checkNotRoot(op, h.uri(path), path); err != nil {
+		return nil, err
+	}
+	var f *hdfs.FileWriter
+	created := false
+	s, err := h.callKeep(ctx, op, path, once, func(s *session) error {
+		s.startWriting()
+		defaults, err := s.client.ServerDefaults()
+		if err != nil {
+			return err
+		}
+		if f, err = s.client.CreateFile(path, defaults.Replication, defaults.BlockSize, 0o644); err != nil {
+			return err
+		}
+		created = true
+		return h.checkCreated(s, op, path)
+	})
+	if err != nil {
+		if created {
+			h.removeQuietly(ctx, path)
+		}
+		return nil, err
+	}
+	return &hdfsWriter{fs: h, ctx: ctx, path: path, s: s, f: f}, nil
+}
+
+// checkCreated refuses a new file whose directory makes it encrypted or
+// erasure-coded: the library would write plain, replicated bytes into it, and
+// nobody could read them.
+func (h *hdfsFS) checkCreated(s *session, op, path string) error {
+	a := s.lastAnswer()
+	if a.method == "create" && a.file.known {
+		return refuse(op, h.uri(path), a.file.encrypted, a.file.erasure)
+	}
+	fi, err := s.client.Stat(path)
+	if err != nil {
+		return err
+	}
+	return statusRefusal(op, h.uri(path), fi.Sys())
+}
+
+func (s *session) startWriting() {
+	s.mu.Lock()
+	s.writing = true
+	s.mu.Unlock()
+}
+
+type hdfsWriter struct {
+	fs   *hdfsFS
+	ctx  context.Context
+	path string
+
+	s       *session
+	f       *hdfs.FileWriter
+	written int64
+	err     error // the first failure, or errEnded
+}
+
+// writeStep bounds what the library buffers at a time.
+const writeStep = 1 << 20
+
+func (w *hdfsWriter) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.fs.explain(w.ctx, "write", w.path, nil, w.err)
+	}
+	done := 0
+	for done < len(p) {
+		part := p[done:min(len(p), done+writeStep)]
+		var n int
+		err := w.s.do(func(*session) (err error) { n, err = w.f.Write(part); return err })
+		if failure := w.s.dataFailure(); failure != nil {
+			err = failure // the cause, where the library has only its consequence
+		}
+		done += n
+		w.written += int64(n)
+		if err != nil {
+			w.err = w.fs.explain(w.ctx, "write", w.path, w.s, err)
+			return done, w.err
+		}
+	}
+	return done, nil
+}
+
+// completeFor is how long Close waits for the name node to hear of the last
+// block from its data nodes.
+const completeFor = 2 * time.Minute
+
+func (w *hdfsWriter) Close() error {
+	const op = "close"
+	if w.err == errEnded {
+		return hbackup.E(op, w.fs.uri(w.path), hbackup.KindOther, errEnded)
+	}
+	err := w.err
+	if err == nil {
+		err = w.complete()
+	}
+	if err == nil {
+		err = w.verify()
+	}
+	if err != nil {
+		typed := w.fs.explain(w.ctx, op, w.path, w.s, err)
+		w.discard(typed)
+		return typed
+	}
+	w.err = errEnded
+	w.fs.release(w.s)
+	return nil
+}
+
+// complete finishes the last block and the file. Only ErrReplicating may be
+// tried again: after any other failure the library takes the block for finished.
+func (w *hdfsWriter) complete() error {
+	giveUp := time.Now().Add(completeFor)
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := w.s.do(func(*session) error { return w.f.Close() })
+		if !hdfs.IsErrReplicating(err) || time.Now().Add(pause).After(giveUp) {
+			return err
+		}
+		select {
+		case <-w.ctx.Done():
+			return context.Cause(w.ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// verify asks the name node what the file has become.
+func (w *hdfsWriter) verify() error {
+	return w.s.do(func(s *session) error {
+		fi, err := s.client.Stat(w.path)
+		if err != nil {
+			return err
+		}
+		if fi.Size() != w.written {
+			return hbackup.Errorf("close", w.fs.uri(w.path), hbackup.KindCorrupt, "%d bytes written but the file holds %d", w.written, fi.Size())
+		}
+		return nil
+	})
+}
+
+func (w *hdfsWriter) Abort() error {
+	if w.err == errEnded {
+		return hbackup.E("abort", w.fs.uri(w.path), hbackup.KindOther, errEnded)
+	}
+	return w.discard(errors.New("the writer was aborted"))
+}
+
+// discard ends the library's goroutines and removes the file. The session is
+// killed first, so that closing the library's writer cannot complete the file.
+func (w *hdfsWriter) discard(reason error) error {
+	w.err = errEnded
+	w.s.kill(reason)
+	w.s.do(func(*session) error { return w.f.Close() }) // fails, as it must
+	w.fs.release(w.s)
+	return w.fs.removeQuietly(w.ctx, w.path)
+}
+
+// removeFor bounds the clearing away after a failure.
+const removeFor = 30 * time.Second
+
+// removeQuietly removes a file of ours even when the context has ended.
+func (h *hdfsFS) removeQuietly(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeFor)
+	defer cancel()
+	return h.Remove(ctx, path)
+}

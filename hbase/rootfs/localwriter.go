@@ -1,0 +1,124 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"hbackup"
+)
+
+// Create makes the file at its final path, exclusively. A crash leaves a torn
+// file there, as on HDFS: the caller's names must be its own.
+func (l local) Create(ctx context.Context, path string) (Writer, error) {
+	const op = "create"
+	if err := l.check(ctx, op, path); err != nil {
+		return nil, err
+	}
+	if err := checkNotRoot(op, "file://"+path, path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, hbackup.Errorf(op, "file://"+path, hbackup.KindConflict, "a parent of the path is a file")
+	}
+	if err != nil {
+		return nil, localError(op, path, err)
+	}
+	if err := os.Remove(hadoopChecksum(path)); err != nil && !missing(err) {
+		f.Close()
+		os.Remove(path)
+		return nil, localError(op, hadoopChecksum(path), err)
+	}
+	return &localWriter{ctx: ctx, f: f, path: path}, nil
+}
+
+type localWriter struct {
+	ctx     context.Context
+	f       *os.File
+	path    string
+	written int64
+	err     error // the first failure, or errEnded
+}
+
+var errEnded = errors.New("the writer was closed or aborted before")
+
+func (w *localWriter) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, hbackup.E("write", "file://"+w.path, hbackup.KindOther, w.err)
+	}
+	if w.ctx.Err() != nil {
+		w.err = hbackup.E("write", "file://"+w.path, hbackup.KindOther, context.Cause(w.ctx))
+		return 0, w.err
+	}
+	n, err := w.f.Write(p)
+	w.written += int64(n)
+	if err != nil {
+		w.err = localError("write", w.path, err)
+		return n, w.err
+	}
+	return n, nil
+}
+
+func (w *localWriter) Close() error {
+	const op = "close"
+	if w.err == errEnded {
+		return hbackup.E(op, "file://"+w.path, hbackup.KindOther, errEnded)
+	}
+	err := w.err
+	if err == nil && w.ctx.Err() != nil {
+		err = hbackup.E(op, "file://"+w.path, hbackup.KindOther, context.Cause(w.ctx))
+	}
+	if err == nil {
+		err = w.f.Sync()
+	}
+	if err == nil {
+		var fi os.FileInfo
+		if fi, err = w.f.Stat(); err == nil && fi.Size() != w.written {
+			err = hbackup.Errorf(op, "file://"+w.path, hbackup.KindConflict, "%d bytes written but the file holds %d: somebody else writes to it", w.written, fi.Size())
+		}
+	}
+	if closeErr := w.f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(w.path))
+	}
+	w.err = errEnded
+	if err == nil {
+		return nil
+	}
+	os.Remove(w.path)
+	var typed *hbackup.Error
+	if errors.As(err, &typed) {
+		return err
+	}
+	return localError(op, w.path, err)
+}
+
+func (w *localWriter) Abort() error {
+	if w.err == errEnded {
+		return hbackup.E("abort", "file://"+w.path, hbackup.KindOther, errEnded)
+	}
+	w.err = errEnded
+	w.f.Close()
+	if err := os.Remove(w.path); err != nil && !missing(err) {
+		return localError("abort", w.path, err)
+	}
+	return nil
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
