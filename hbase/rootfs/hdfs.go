@@ -40,6 +40,9 @@ type Config struct {
 	Principal              string
 	DataTransferProtection string
 
+	// Dial replaces the plain TCP dialer, for name nodes and data nodes.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
 	// CallTimeout bounds one name node call (default 60 s), DataTimeout one wait
 	// for a data node (default 60 s), DialTimeout one connection (default 10 s).
 	CallTimeout, DataTimeout, DialTimeout time.Duration
@@ -84,6 +87,9 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.DataTimeout, 60*time.Second)
 	orDefault(&c.DialTimeout, 10*time.Second)
 	orDefault(&c.RetryFor, 30*time.Second)
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
 	if c.IdleClients <= 0 {
 		c.IdleClients = 16
 	}

@@ -143,7 +143,7 @@ func (s *session) dialNameNode(_ context.Context, network, addr string) (net.Con
 		return nil, err
 	}
 	defer cancel()
-	raw, err := (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
+	raw, err := s.cfg.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (s *session) dialDataNode(_ context.Context, network, addr string) (net.Con
 		return nil, err
 	}
 	defer cancel()
-	raw, err := (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
+	raw, err := s.cfg.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
