@@ -68,9 +68,6 @@ type Region struct {
 	RawInfo  []byte // RegionInfo, protobuf, as read
 }
 
-// IsMOB reports whether this is the dummy region that holds the table's MOB files.
-func (r *Region) IsMOB() bool { return string(r.StartKey) == ".mob" && r.ID == 0 }
-
 // FamilyFiles are the store files of one family in one region.
 type FamilyFiles struct {
 	Family hbackup.Family
