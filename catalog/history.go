@@ -118,6 +118,16 @@ func Live(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, erro
 	return h.HeldAt(now), nil
 }
 
+// Dead reports whether the run is known here and its lease is no longer held.
+func Dead(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, error) {
+	_, found, err := lease.Read(ctx, s, RunLease(id))
+	if err != nil || !found {
+		return false, err
+	}
+	live, err := Live(ctx, s, id)
+	return err == nil && !live, err
+}
+
 func readJobs(ctx context.Context, s storage.Store) ([]Job, error) {
 	var jobs []Job
 	for o, err := range s.List(ctx, jobsPrefix, storage.ListOptions{}) {

@@ -44,8 +44,8 @@ const (
 	namePlain = 2 // uvarint length, bytes
 )
 
-// Encode gives the manifest as it is stored. Files are ordered by table,
-// region, family and name; two files with one name are an error.
+// Encode gives the manifest as it is stored. Files are ordered by their keys;
+// two files with one key are an error.
 func (im *Image) Encode() ([]byte, error) {
 	h := im.Header
 	h.Format = ImageFormat
@@ -111,10 +111,13 @@ func (im *Image) Encode() ([]byte, error) {
 		out = append(out, s...)
 	}
 	out = binary.AppendUvarint(out, uint64(count))
-	out = append(out, groups...)
-	out = binary.BigEndian.AppendUint64(out, uint64(storage.DigestOf(out)))
-	out = binary.BigEndian.AppendUint64(out, uint64(len(out)+8+len(imageEnd)))
-	return append(out, imageEnd...), nil
+	return appendTail(append(out, groups...)), nil
+}
+
+func appendTail(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(storage.DigestOf(b)))
+	b = binary.BigEndian.AppendUint64(b, uint64(len(b)+8+len(imageEnd)))
+	return append(b, imageEnd...)
 }
 
 // DecodeImage reads a manifest and checks it whole: its end mark, length and
@@ -182,8 +185,23 @@ func (f *File) validate() error {
 	return f.Key().Validate()
 }
 
+// compareFiles orders files as their keys are ordered, without building the keys.
 func compareFiles(a, b File) int {
-	return cmp.Or(a.Table.Compare(b.Table), cmp.Compare(a.Region, b.Region), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(compareSegment(a.Table.Namespace, b.Table.Namespace), compareSegment(a.Table.Qualifier, b.Table.Qualifier),
+		cmp.Compare(a.Region, b.Region), compareSegment(string(a.Family), string(b.Family)), cmp.Compare(a.Name, b.Name))
+}
+
+// compareSegment compares path segments that more segments follow: "t/" comes
+// behind "t-1/", as '/' is greater than '-'.
+func compareSegment(a, b string) int {
+	n := min(len(a), len(b))
+	if c := cmp.Compare(a[:n], b[:n]); c != 0 || len(a) == len(b) {
+		return c
+	}
+	if len(a) > n {
+		return cmp.Compare(a[n], '/')
+	}
+	return cmp.Compare('/', b[n])
 }
 
 func sameGroup(a, b File) bool {

@@ -27,17 +27,19 @@ func CreateJob(ctx context.Context, s storage.Store, j Job) (recorded Job, exist
 	if err != nil {
 		return old, true, err
 	}
-	if !sameRequest(old, j) {
-		return old, true, hbackup.Errorf("record request", string(s.Location())+"/"+string(JobKey(j.Request)), hbackup.KindConflict,
-			"the request id %q was used before for something else (%s)", string(j.Request), describeJob(old)).
-			WithHint("choose another request id, or leave it out")
-	}
-	return old, true, nil
+	return old, true, SameRequest(s, old, j)
 }
 
-func sameRequest(a, b Job) bool {
-	return a.Verb == b.Verb && a.Cluster == b.Cluster && slices.Equal(a.Tables, b.Tables) &&
-		a.Image == b.Image && a.TargetCluster == b.TargetCluster && a.TargetTable == b.TargetTable
+// SameRequest fails with KindConflict when a recorded request id is used again
+// for something else.
+func SameRequest(s storage.Store, recorded, wanted Job) error {
+	if recorded.Verb == wanted.Verb && recorded.Cluster == wanted.Cluster && slices.Equal(recorded.Tables, wanted.Tables) &&
+		recorded.Image == wanted.Image && recorded.TargetCluster == wanted.TargetCluster && recorded.TargetTable == wanted.TargetTable {
+		return nil
+	}
+	return hbackup.Errorf("record request", string(s.Location())+"/"+string(JobKey(wanted.Request)), hbackup.KindConflict,
+		"the request id %q was used before for something else (%s)", string(wanted.Request), describeJob(recorded)).
+		WithHint("choose another request id, or leave it out")
 }
 
 func describeJob(j Job) string {
@@ -103,6 +105,24 @@ func ReadRun(ctx context.Context, s storage.Store, id hbackup.BackupID) (Run, er
 		return r, hbackup.Errorf("read record", string(s.Location())+"/"+string(BackupKey(id)), hbackup.KindCorrupt, "it is the record of %s", r.ID)
 	}
 	return r, nil
+}
+
+// NewestImage reads the newest committed image of a table; KindNotFound when
+// there is none.
+func NewestImage(ctx context.Context, s storage.Store, t hbackup.TableName) (*Image, error) {
+	var newest hbackup.ImageID
+	for o, err := range s.List(ctx, imagesPrefix+t.Path()+"/", storage.ListOptions{}) {
+		if err != nil {
+			return nil, hbackup.E("list images in", string(s.Location()), hbackup.KindOther, err)
+		}
+		if table, id, err := parseImageKey(o.Key); err == nil && table == t {
+			newest = id // ids ascend with time
+		}
+	}
+	if newest == "" {
+		return nil, hbackup.Errorf("find image of", t.String(), hbackup.KindNotFound, "there is none in %s", s.Location())
+	}
+	return ReadImage(ctx, s, t, newest)
 }
 
 // maxImageBytes bounds a manifest: 30 million files and more.

@@ -1,0 +1,133 @@
+// Package backup is the verb that turns tables of a living cluster into images
+// in a location.
+//
+// A run is: record the request, take the lease, and then per table: snapshot by
+// RPC, plan from the snapshot's manifest, copy what the location lacks, commit
+// the image, delete the snapshot. At the end the run's record is committed. Each
+// step can be killed and run again with the same request id.
+package backup
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"hbackup"
+	"hbackup/hbase/rootfs"
+	"hbackup/internal/failpoint"
+	"hbackup/storage"
+)
+
+// Request says what is to be backed up.
+type Request struct {
+	ID      hbackup.RequestID // running again with the same one continues the same run
+	Cluster hbackup.ClusterName
+	Tables  []hbackup.TableName
+}
+
+// Options tune a run. The zero value of a field means its default.
+type Options struct {
+	Files         int           // files copied at a time, over all tables; default 8
+	Tables        int           // tables worked on at a time; default 2
+	SnapshotTTL   time.Duration // after which HBase drops a forgotten snapshot of ours; default 72 h
+	LeaseTTL      time.Duration // how long a dead run looks alive; default 30 s
+	SkipChecksums bool          // do not check HFile block checksums as bytes pass
+	Host          string        // for the record
+	Writer        string        // version of hbackup, for the record
+	Reporter      Reporter
+	Log           *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Files <= 0 {
+		o.Files = 8
+	}
+	if o.Tables <= 0 {
+		o.Tables = 2
+	}
+	if o.SnapshotTTL <= 0 {
+		o.SnapshotTTL = 72 * time.Hour
+	}
+	if o.LeaseTTL <= 0 {
+		o.LeaseTTL = 30 * time.Second
+	}
+	if o.Reporter == nil {
+		o.Reporter = silent{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Source is the cluster that is backed up.
+type Source struct {
+	Master Master
+	FS     rootfs.FS
+	Root   string // path of HBase's root directory in FS
+}
+
+// Master is what a backup asks of HBase.
+type Master interface {
+	// Cluster gives HBase's own id of the cluster and its version.
+	Cluster(ctx context.Context) (id, version string, err error)
+	// TableDisabled reports the table's state; a missing table is KindNotFound.
+	TableDisabled(ctx context.Context, t hbackup.TableName) (bool, error)
+	// NamespaceConfiguration gives the settings of a name space.
+	NamespaceConfiguration(ctx context.Context, ns string) (map[string]string, error)
+	// TakeSnapshot takes a snapshot and returns when it is complete. A snapshot
+	// of that name that is there already is KindExists.
+	TakeSnapshot(ctx context.Context, name string, t hbackup.TableName, ttl time.Duration) error
+	// Snapshots lists the completed snapshots.
+	Snapshots(ctx context.Context) ([]SnapshotInfo, error)
+	// DeleteSnapshot deletes one; a missing one is no error.
+	DeleteSnapshot(ctx context.Context, name string) error
+}
+
+// SnapshotInfo describes a completed snapshot on the cluster.
+type SnapshotInfo struct {
+	Name    string
+	Table   hbackup.TableName
+	Created time.Time
+}
+
+// Target is where the images go.
+type Target struct {
+	Location storage.Store // the location itself
+	Name     string        // its name in the configuration
+}
+
+// Reporter is told how a run goes on. Calls come from many goroutines.
+type Reporter interface {
+	Stage(t hbackup.TableName, stage string)
+	// Expect adds to what is to be done, Done to what is done; reused files were
+	// in the location already.
+	Expect(t hbackup.TableName, files int, bytes int64)
+	Done(t hbackup.TableName, files int, bytes int64, reused bool)
+}
+
+type silent struct{}
+
+func (silent) Stage(hbackup.TableName, string)          {}
+func (silent) Expect(hbackup.TableName, int, int64)     {}
+func (silent) Done(hbackup.TableName, int, int64, bool) {}
+
+// The named steps of a run, in order. Tests kill the process at each.
+const (
+	StepStart           failpoint.Step = "backup.start"
+	StepJobRecorded     failpoint.Step = "backup.job-recorded"
+	StepLeaseTaken      failpoint.Step = "backup.lease-taken"
+	StepSnapshotTaken   failpoint.Step = "backup.snapshot-taken"
+	StepPlanned         failpoint.Step = "backup.planned"
+	StepFileCopied      failpoint.Step = "backup.file-copied"
+	StepFilesCopied     failpoint.Step = "backup.files-copied"
+	StepSnapshotWritten failpoint.Step = "backup.snapshot-files-written"
+	StepImageCommitted  failpoint.Step = "backup.image-committed"
+	StepSnapshotDeleted failpoint.Step = "backup.snapshot-deleted"
+	StepRunCommitted    failpoint.Step = "backup.run-committed"
+	StepJobFinished     failpoint.Step = "backup.job-finished"
+)
+
+// Steps lists them all.
+var Steps = []failpoint.Step{StepStart, StepJobRecorded, StepLeaseTaken, StepSnapshotTaken, StepPlanned, StepFileCopied,
+	StepFilesCopied, StepSnapshotWritten, StepImageCommitted, StepSnapshotDeleted, StepRunCommitted, StepJobFinished}

@@ -1,0 +1,164 @@
+package backup
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/committer"
+	"hbackup/hbase/hfile"
+	"hbackup/hbase/snapshot"
+	"hbackup/storage"
+)
+
+// attempts bounds how often a file is tried when the cluster or the store is
+// unreachable for a moment.
+const attempts = 3
+
+// copyFile brings one file from the cluster into the location and says what it
+// was: size, digest and number of cells.
+func (r *run) copyFile(ctx context.Context, im *committer.Image, n need) (catalog.File, bool, error) {
+	var err error
+	for try := range attempts {
+		if try > 0 {
+			if werr := wait(ctx, time.Duration(try)*time.Second); werr != nil {
+				return catalog.File{}, false, err
+			}
+			r.opts.Log.Warn("copying a file again", "file", n.key(), "after", err)
+		}
+		var f catalog.File
+		var there bool
+		f, there, err = r.copyOnce(ctx, im, n)
+		if err == nil || !hbackup.Retryable(err) || ctx.Err() != nil {
+			return f, there, err
+		}
+	}
+	return catalog.File{}, false, err
+}
+
+func (r *run) copyOnce(ctx context.Context, im *committer.Image, n need) (f catalog.File, there bool, err error) {
+	f = n.file()
+	body, info, err := snapshot.Open(ctx, r.src.FS, r.src.Root, n.target, 0)
+	if err != nil {
+		return f, false, err
+	}
+	defer body.Close() // only read from
+	if n.size >= 0 && info.Size != n.size {
+		return f, false, hbackup.Errorf("read store file", r.src.FS.URI()+info.Path, hbackup.KindCorrupt, "it has %d bytes, the snapshot's manifest says %d", info.Size, n.size)
+	}
+	checked := r.check(body, info.Size, r.src.FS.URI()+info.Path)
+	o, err := im.PutFile(ctx, n.key(), info.Size, checked)
+	if hbackup.IsKind(err, hbackup.KindExists) {
+		// Somebody, or an earlier try whose answer was lost, has put it there.
+		f, err = r.recheck(ctx, n)
+		return f, true, err
+	}
+	if err != nil {
+		return f, false, err
+	}
+	cells, err := checked.cells()
+	if err != nil {
+		return f, false, err
+	}
+	f.Size, f.Digest, f.Cells = info.Size, o.Digest, cells
+	return f, false, nil
+}
+
+// recheck reads a file that the location holds already and takes it over when it
+// is a whole HFile of the right size. Stores never show half an object, so this
+// is a check for damage, not for unfinished work.
+func (r *run) recheck(ctx context.Context, n need) (catalog.File, error) {
+	f := n.file()
+	path := string(r.store.Location()) + "/" + string(n.key())
+	body, o, err := r.store.Get(ctx, n.key(), storage.Range{})
+	if err != nil {
+		return f, hbackup.E("read what the location holds", path, hbackup.KindOther, err)
+	}
+	defer body.Close() // only read from
+	if n.size >= 0 && o.Size != n.size {
+		return f, hbackup.Errorf("use what the location holds", path, hbackup.KindConflict, "it has %d bytes, the cluster's file has %d", o.Size, n.size)
+	}
+	checked := r.check(body, o.Size, path)
+	sum := storage.NewHash()
+	if _, err := io.CopyBuffer(sum, onlyReader{checked}, make([]byte, 256<<10)); err != nil {
+		return f, hbackup.E("use what the location holds", path, hbackup.KindOther, err)
+	}
+	cells, err := checked.cells()
+	if err != nil {
+		return f, err
+	}
+	f.Size, f.Digest, f.Cells = o.Size, storage.Digest(sum.Sum64()), cells
+	return f, nil
+}
+
+// onlyReader hides WriteTo, so that the buffer's size is ours.
+type onlyReader struct{ io.Reader }
+
+// checkedBody lets a store file's bytes pass and checks them as an HFile. The
+// verdict comes before the last byte is given away: a store that waits for the
+// end of the body never publishes a damaged file.
+type checkedBody struct {
+	r       io.Reader
+	left    int64
+	v       *hfile.Verifier
+	path    string
+	summary hfile.Summary
+	done    bool
+	err     error
+}
+
+func (r *run) check(body io.Reader, size int64, path string) *checkedBody {
+	v := hfile.NewVerifier(size)
+	if r.opts.SkipChecksums {
+		v.SkipChecksums()
+	}
+	return &checkedBody{r: body, left: size, v: v, path: path}
+}
+
+func (c *checkedBody) Read(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	n, err := c.r.Read(p)
+	if n > 0 && int64(n) <= c.left {
+		if _, verr := c.v.Write(p[:n]); verr != nil {
+			return 0, c.fail(verr)
+		}
+		c.left -= int64(n)
+	}
+	if c.left == 0 && !c.done {
+		c.done = true
+		var verr error
+		if c.summary, verr = c.v.Close(); verr != nil {
+			return 0, c.fail(verr)
+		}
+	}
+	return n, err
+}
+
+func (c *checkedBody) fail(err error) error {
+	c.err = hbackup.E("check store file", c.path, hbackup.KindCorrupt, err).
+		WithHint("the file is damaged where it lies: look at the data node's disks (hdfs fsck), compact or restore the region")
+	return c.err
+}
+
+// cells gives the number of entries once the whole body has passed.
+func (c *checkedBody) cells() (int64, error) {
+	if !c.done {
+		return 0, hbackup.Errorf("check store file", c.path, hbackup.KindIncomplete, "%d bytes never passed", c.left)
+	}
+	return c.summary.Entries, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,276 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/engine"
+	"hbackup/internal/failpoint"
+	"hbackup/storage"
+	"hbackup/storage/lease"
+	"hbackup/storage/prefixed"
+)
+
+// Result is what a run came to.
+type Result struct {
+	catalog.Run
+	AlreadyDone bool // the request had reached its end before
+}
+
+// run is one run at work.
+type run struct {
+	req       Request
+	src       Source
+	opts      Options
+	store     storage.Store // the cluster's folder in the location
+	job       catalog.Job
+	lease     *lease.Lease
+	clusterID string
+	version   string
+	slots     slots
+}
+
+// Run backs up the tables of the request. When every table fails the error says
+// why and no backup is recorded; when some do, the result is partial and the
+// error nil: the tables' lines name the causes. All that can be refused is
+// refused before anything is written.
+func Run(ctx context.Context, req Request, src Source, dst Target, opts Options) (Result, error) {
+	opts = opts.withDefaults()
+	failpoint.Hit(StepStart)
+	if err := req.validate(); err != nil {
+		return Result{}, err
+	}
+	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files),
+		store: prefixed.New(dst.Location, string(req.Cluster))}
+	if done, err := r.finished(ctx); err != nil || done != nil {
+		return Result{Run: deref(done), AlreadyDone: done != nil}, err
+	}
+	if err := r.lookAtCluster(ctx); err != nil {
+		return Result{}, err
+	}
+	if _, err := catalog.EnsureMarker(ctx, dst.Location, opts.Writer); err != nil {
+		return Result{}, err
+	}
+	if err := r.record(ctx); err != nil {
+		return Result{}, err
+	}
+	failpoint.Hit(StepJobRecorded)
+	if err := r.takeLease(ctx); err != nil {
+		return Result{}, err
+	}
+	kept, stop := r.lease.Keep(ctx)
+	result, err := r.work(kept)
+	stop()
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	if rerr := r.lease.Release(rctx); rerr != nil {
+		opts.Log.Warn("the run's lease was not given back; it ends by itself", "backup", r.job.Backup, "error", rerr)
+	}
+	return result, err
+}
+
+// takeLease claims the run. After a kill the dead process still holds it: a
+// holder that does not renew is waited for, one that does is at work.
+func (r *run) takeLease(ctx context.Context) error {
+	name := catalog.RunLease(r.job.Backup)
+	owner := fmt.Sprintf("%s, request %s", r.opts.Host, r.req.ID)
+	var first lease.Holder
+	for {
+		var err error
+		r.lease, err = lease.Acquire(ctx, r.store, name, owner, r.opts.LeaseTTL)
+		if err == nil {
+			return nil
+		}
+		if !hbackup.IsKind(err, hbackup.KindBusy) {
+			return hbackup.E("start backup", string(r.job.Backup), hbackup.KindOther, err)
+		}
+		holder, found, rerr := lease.Read(ctx, r.store, name)
+		now, terr := r.store.ServerTime(ctx)
+		if rerr != nil || terr != nil || !found || first.Generation > 0 && holder.Generation != first.Generation {
+			return hbackup.E("start backup", string(r.job.Backup), hbackup.KindBusy, err).
+				WithHint("the same request is being worked on; wait for it, or use another request id")
+		}
+		first = holder
+		r.opts.Log.Info("waiting to see whether an earlier try of this request is still alive", "holder", holder.Owner, "until", hbackup.FormatTime(holder.Expires))
+		if err := wait(ctx, max(holder.Expires.Sub(now), 0)+time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+func deref(r *catalog.Run) catalog.Run {
+	if r == nil {
+		return catalog.Run{}
+	}
+	return *r
+}
+
+func (q Request) validate() error {
+	for _, err := range []error{q.ID.Validate(), q.Cluster.Validate()} {
+		if err != nil {
+			return hbackup.E("back up", string(q.Cluster), hbackup.KindUsage, err)
+		}
+	}
+	if len(q.Tables) == 0 {
+		return hbackup.Errorf("back up", string(q.Cluster), hbackup.KindUsage, "no table is named")
+	}
+	seen := map[hbackup.TableName]bool{}
+	for _, t := range q.Tables {
+		if err := t.Validate(); err != nil {
+			return hbackup.E("back up", string(q.Cluster), hbackup.KindUsage, err)
+		}
+		if t.IsSystem() {
+			return hbackup.Errorf("back up", t.String(), hbackup.KindUsage, "tables of the name space %q are HBase's own and cannot be restored elsewhere", hbackup.SystemNamespace)
+		}
+		if seen[t] {
+			return hbackup.Errorf("back up", t.String(), hbackup.KindUsage, "the table is named twice")
+		}
+		seen[t] = true
+	}
+	return nil
+}
+
+// finished looks for the end of the request, which needs no cluster.
+func (r *run) finished(ctx context.Context) (*catalog.Run, error) {
+	job, err := catalog.ReadJob(ctx, r.store, r.req.ID)
+	if hbackup.IsKind(err, hbackup.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rec, err := catalog.ReadRun(ctx, r.store, job.Backup)
+	if hbackup.IsKind(err, hbackup.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.sameAs(job); err != nil {
+		return nil, err
+	}
+	return &rec, catalog.FinishJob(ctx, r.store, catalog.JobDone{Request: r.req.ID, Finished: rec.Finished, State: rec.State})
+}
+
+// sameAs fails when the request id stands for another request.
+func (r *run) sameAs(job catalog.Job) error {
+	return catalog.SameRequest(r.store, job, catalog.Job{Request: r.req.ID, Verb: "backup", Cluster: r.req.Cluster, Tables: r.req.Tables})
+}
+
+// lookAtCluster finds what is wrong with the request or the cluster while
+// nothing has been written yet.
+func (r *run) lookAtCluster(ctx context.Context) error {
+	var err error
+	if r.clusterID, r.version, err = r.src.Master.Cluster(ctx); err != nil {
+		return hbackup.E("reach cluster", string(r.req.Cluster), hbackup.KindOther, err)
+	}
+	for _, t := range r.req.Tables {
+		if _, err := r.src.Master.TableDisabled(ctx, t); err != nil {
+			return hbackup.E("look up table", t.String(), hbackup.KindOther, err)
+		}
+	}
+	root := r.src.FS.URI() + r.src.Root
+	info, err := r.src.FS.Stat(ctx, r.src.Root)
+	if hbackup.IsKind(err, hbackup.KindNotFound) || err == nil && !info.Dir {
+		return hbackup.Errorf("look into HBase's root directory", root, hbackup.KindUsage, "there is no such directory").
+			WithHint("set clusters.%s.root to the value of hbase.rootdir", r.req.Cluster)
+	}
+	if err != nil {
+		return hbackup.E("look into HBase's root directory", root, hbackup.KindOther, err)
+	}
+	return nil
+}
+
+// record binds the request id to this run, or finds the run it is bound to. The
+// store's clock gives the id, so that runs of several hosts sort right.
+func (r *run) record(ctx context.Context) error {
+	now, err := r.store.ServerTime(ctx)
+	if err != nil {
+		return hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
+	}
+	r.job, _, err = catalog.CreateJob(ctx, r.store, catalog.Job{
+		Request: r.req.ID, Verb: "backup", Backup: hbackup.NewBackupID(now), Cluster: r.req.Cluster, Tables: r.req.Tables,
+		Created: now.UTC(), Host: r.opts.Host, Writer: r.opts.Writer,
+	})
+	return err
+}
+
+// work does the tables and commits the run.
+func (r *run) work(ctx context.Context) (Result, error) {
+	failpoint.Hit(StepLeaseTaken)
+	r.dropLeftovers(ctx)
+	lines := make([]catalog.TableRun, len(r.job.Tables))
+	errs := make([]error, len(r.job.Tables))
+	numbers := make([]int, len(r.job.Tables))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	err := engine.Local(ctx, r.opts.Tables, engine.Each(numbers), func(ctx context.Context, i int) error {
+		t := r.job.Tables[i]
+		lines[i], errs[i] = r.table(ctx, t, r.job.Backup.Image(i))
+		if errs[i] != nil {
+			lines[i] = catalog.TableRun{Table: t, Failure: catalog.NewFailure(errs[i])}
+			r.opts.Reporter.Stage(t, "failed")
+			return nil // one bad table does not stop the others
+		}
+		r.opts.Reporter.Stage(t, "done")
+		return nil
+	})
+	if err != nil {
+		return Result{}, err // cancelled, or the lease was lost
+	}
+	return r.commit(ctx, lines, errs)
+}
+
+// commit writes the run's record when there is an image to show.
+func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error) (Result, error) {
+	rec := catalog.Run{ID: r.job.Backup, Request: r.req.ID, Cluster: r.req.Cluster, ClusterID: r.clusterID, HBaseVersion: r.version,
+		State: catalog.StateComplete, Started: r.job.Created, Host: r.opts.Host, Writer: r.opts.Writer, Tables: lines}
+	images := 0
+	for _, l := range lines {
+		if l.Failure == nil {
+			images++
+		} else {
+			rec.State = catalog.StatePartial
+		}
+	}
+	if images == 0 {
+		return Result{}, errors.Join(errs...)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return Result{}, err // interrupted: the same request goes on from here
+	}
+	now, err := r.store.ServerTime(ctx)
+	if err != nil {
+		return Result{}, hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
+	}
+	rec.Finished = now.UTC()
+	if rec, err = catalog.CommitRun(ctx, r.store, rec); err != nil {
+		return Result{}, err
+	}
+	failpoint.Hit(StepRunCommitted)
+	err = catalog.FinishJob(ctx, r.store, catalog.JobDone{Request: r.req.ID, Finished: rec.Finished, State: rec.State})
+	failpoint.Hit(StepJobFinished)
+	return Result{Run: rec}, err
+}
+
+// slots bounds how many files are copied at a time over all tables.
+type slots chan struct{}
+
+func (s slots) acquire(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s slots) release() { <-s }
+
+// Took gives the time from the recording of the request to the commit.
+func (r *Result) Took() time.Duration { return r.Finished.Sub(r.Started) }

@@ -1,0 +1,260 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"path"
+	"sync"
+	"time"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/committer"
+	"hbackup/engine"
+	"hbackup/hbase/snapshot"
+	"hbackup/internal/failpoint"
+	"hbackup/storage"
+)
+
+// cleanupTime bounds what is still done for a table after its context has ended.
+const cleanupTime = 30 * time.Second
+
+// table backs up one table and gives its line in the run's record.
+func (r *run) table(ctx context.Context, t hbackup.TableName, id hbackup.ImageID) (line catalog.TableRun, err error) {
+	line = catalog.TableRun{Table: t}
+	im, err := catalog.ReadImage(ctx, r.store, t, id)
+	switch {
+	case err == nil: // committed by an earlier try
+		name := snapshotName(r.req.Cluster, id)
+		if err := r.dropSnapshot(ctx, name); err != nil {
+			r.opts.Log.Warn("a snapshot of ours is still on the cluster", "snapshot", name, "error", err)
+		}
+		return lineOf(im, 0, 0), nil
+	case !hbackup.IsKind(err, hbackup.KindNotFound):
+		return line, err
+	}
+
+	r.opts.Reporter.Stage(t, "snapshot")
+	name := snapshotName(r.req.Cluster, id)
+	taken, err := r.takeSnapshot(ctx, name, t)
+	if err != nil {
+		return line, err
+	}
+	// From here on the snapshot is dropped whatever happens, unless the process
+	// dies; then the next run finds it by its name.
+	defer func() {
+		r.opts.Reporter.Stage(t, "delete snapshot")
+		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if derr := r.dropSnapshot(dctx, name); derr != nil {
+			r.opts.Log.Warn("a snapshot of ours is still on the cluster", "snapshot", name, "error", derr)
+		}
+		failpoint.Hit(StepSnapshotDeleted)
+	}()
+	failpoint.Hit(StepSnapshotTaken)
+	return r.image(ctx, t, id, taken)
+}
+
+// image makes and commits the image of a snapshot.
+func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID, taken SnapshotInfo) (line catalog.TableRun, err error) {
+	line = catalog.TableRun{Table: t}
+	r.opts.Reporter.Stage(t, "plan")
+	m, err := snapshot.Read(ctx, r.src.FS, r.src.Root, taken.Name)
+	if err != nil {
+		return line, r.explainMissing(ctx, err, taken)
+	}
+	if m.Description.Table != t {
+		return line, hbackup.Errorf("read snapshot", taken.Name, hbackup.KindConflict, "it is a snapshot of %s, not of %s", m.Description.Table, t)
+	}
+	finished, err := r.finishedAt(ctx, m)
+	if err != nil {
+		return line, r.explainMissing(ctx, err, taken)
+	}
+	needs, err := needsOf(m)
+	if err != nil {
+		return line, err
+	}
+	p, err := r.planTable(ctx, t, needs)
+	if err != nil {
+		return line, err
+	}
+	failpoint.Hit(StepPlanned)
+
+	image := committer.NewDirect(r.store).Begin()
+	r.opts.Reporter.Stage(t, "copy")
+	files, copied, copiedBytes, err := r.files(ctx, t, image, p)
+	if err != nil {
+		return line, r.explainMissing(ctx, err, taken)
+	}
+	failpoint.Hit(StepFilesCopied)
+
+	// A snapshot that somebody deleted meanwhile no longer held its files: what
+	// was copied cannot be vouched for.
+	if err := r.stillThere(ctx, taken); err != nil {
+		return line, err
+	}
+
+	r.opts.Reporter.Stage(t, "commit")
+	im, err := r.describe(ctx, t, id, m, finished, files)
+	if err != nil {
+		return line, err
+	}
+	info, manifest, err := snapshot.Rewrite(m, string(id))
+	if err != nil {
+		return line, err
+	}
+	im.Snapshot = []catalog.SnapshotFile{
+		{Name: catalog.DataManifestFile, Size: int64(len(manifest)), Digest: storage.DigestOf(manifest)},
+		{Name: catalog.SnapshotInfoFile, Size: int64(len(info)), Digest: storage.DigestOf(info)},
+	}
+	err = image.PutSnapshotFiles(ctx,
+		committer.SnapshotFile{Key: catalog.SnapshotKey(id, catalog.DataManifestFile), Data: manifest},
+		committer.SnapshotFile{Key: catalog.SnapshotKey(id, catalog.SnapshotInfoFile), Data: info})
+	if err != nil {
+		return line, err
+	}
+	failpoint.Hit(StepSnapshotWritten)
+	encoded, err := im.Encode()
+	if err != nil {
+		return line, hbackup.E("encode image", string(id), hbackup.KindOther, err)
+	}
+	if err := r.lease.Check(); err != nil {
+		return line, err
+	}
+	if err := image.Commit(ctx, catalog.ImageKey(t, id), encoded); err != nil {
+		return line, err
+	}
+	failpoint.Hit(StepImageCommitted)
+	return lineOf(im, copied, copiedBytes), nil
+}
+
+// planTable looks up what the location holds of the tables whose files are needed.
+func (r *run) planTable(ctx context.Context, t hbackup.TableName, needs []need) (plan, error) {
+	stored := map[storage.Key]int64{}
+	for _, owner := range tablesOf(needs) {
+		for o, err := range r.store.List(ctx, catalog.ArchivePrefix(owner), storage.ListOptions{}) {
+			if err != nil {
+				return plan{}, hbackup.E("list files in", string(r.store.Location()), hbackup.KindOther, err)
+			}
+			stored[o.Key] = o.Size
+		}
+	}
+	var known []catalog.File
+	if len(stored) > 0 {
+		newest, err := catalog.NewestImage(ctx, r.store, t)
+		if err != nil && !hbackup.IsKind(err, hbackup.KindNotFound) {
+			// Its files are checked one by one instead.
+			r.opts.Log.Warn("the newest image of the table cannot be used for comparison", "table", t, "error", err)
+		} else if err == nil {
+			known = newest.Files
+		}
+	}
+	return makePlan(needs, stored, known)
+}
+
+// files carries out a plan and gives every file of the image.
+func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Image, p plan) (files []catalog.File, copied int, copiedBytes int64, err error) {
+	var all int64
+	for _, n := range p.copy {
+		all += max(n.size, 0)
+	}
+	for _, n := range p.recheck {
+		all += max(n.size, 0)
+	}
+	for _, f := range p.reuse {
+		all += f.Size
+	}
+	r.opts.Reporter.Expect(t, len(p.copy)+len(p.recheck)+len(p.reuse), all)
+	for _, f := range p.reuse {
+		r.opts.Reporter.Done(t, 1, f.Size, true)
+	}
+	files = append(files, p.reuse...)
+
+	type task struct {
+		need
+		there bool
+	}
+	var tasks []task
+	for _, n := range p.recheck {
+		tasks = append(tasks, task{n, true})
+	}
+	for _, n := range p.copy {
+		tasks = append(tasks, task{n, false})
+	}
+	var mu sync.Mutex
+	err = engine.Local(ctx, r.opts.Files, engine.Each(tasks), func(ctx context.Context, k task) error {
+		if err := r.slots.acquire(ctx); err != nil {
+			return err
+		}
+		defer r.slots.release()
+		f, there, err := catalog.File{}, true, error(nil)
+		if k.there {
+			f, err = r.recheck(ctx, k.need)
+		} else {
+			f, there, err = r.copyFile(ctx, im, k.need)
+		}
+		if err != nil {
+			return err
+		}
+		failpoint.Hit(StepFileCopied)
+		mu.Lock()
+		files = append(files, f)
+		if !there {
+			copied++
+			copiedBytes += f.Size
+		}
+		mu.Unlock()
+		r.opts.Reporter.Done(t, 1, f.Size, there)
+		return nil
+	})
+	return files, copied, copiedBytes, err
+}
+
+// describe fills in the image's header.
+func (r *run) describe(ctx context.Context, t hbackup.TableName, id hbackup.ImageID, m *snapshot.Manifest, finished time.Time, files []catalog.File) (*catalog.Image, error) {
+	ns, err := r.src.Master.NamespaceConfiguration(ctx, t.Namespace)
+	if err != nil {
+		return nil, hbackup.E("read name space", t.Namespace, hbackup.KindOther, err)
+	}
+	im := &catalog.Image{Files: files, Header: catalog.Header{
+		ID: id, Backup: r.job.Backup, Cluster: r.req.Cluster, ClusterID: r.clusterID, HBaseVersion: r.version,
+		Table: t, Disabled: m.Description.Type == snapshot.TypeDisabled, Namespace: ns,
+		SnapshotStarted: m.Description.Created, SnapshotFinished: finished, SourceSnapshot: m.Description.Name,
+		Writer: r.opts.Writer,
+	}}
+	im.Totals = catalog.Totals{Regions: len(m.Regions), Files: len(files)}
+	for _, f := range files {
+		im.Totals.Bytes += f.Size
+		im.Totals.Cells += f.Cells
+	}
+	return im, nil
+}
+
+// finishedAt bounds the moment of the last region's cut: the manifest is written
+// after all of them. The name node's clock and the master's may differ.
+func (r *run) finishedAt(ctx context.Context, m *snapshot.Manifest) (time.Time, error) {
+	info, err := r.src.FS.Stat(ctx, path.Join(snapshot.SnapshotDir(r.src.Root, m.Description.Name), catalog.DataManifestFile))
+	if err != nil {
+		return time.Time{}, err
+	}
+	if info.Modified.After(m.Description.Created) {
+		return info.Modified.UTC(), nil
+	}
+	return m.Description.Created, nil
+}
+
+// explainMissing gives the real reason when a file is gone because the snapshot is.
+func (r *run) explainMissing(ctx context.Context, err error, taken SnapshotInfo) error {
+	if !hbackup.IsKind(err, hbackup.KindNotFound, hbackup.KindIncomplete) {
+		return err
+	}
+	if gone := r.stillThere(ctx, taken); gone != nil && hbackup.IsKind(gone, hbackup.KindIncomplete) {
+		return errors.Join(gone, err)
+	}
+	return err
+}
+
+func lineOf(im *catalog.Image, copied int, bytes int64) catalog.TableRun {
+	return catalog.TableRun{Table: im.Table, Image: im.ID, SnapshotStarted: im.SnapshotStarted, SnapshotFinished: im.SnapshotFinished,
+		Totals: im.Totals, CopiedFiles: copied, CopiedBytes: bytes}
+}

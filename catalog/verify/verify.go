@@ -1,0 +1,212 @@
+// Package verify reads back what an image names and compares every size and
+// digest. It goes on after a fault: an operator wants to know all that is wrong.
+package verify
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/engine"
+	"hbackup/storage"
+)
+
+// Fault is one thing that is not as a committed manifest says.
+type Fault struct {
+	Image hbackup.ImageID   `json:"image"`
+	Table hbackup.TableName `json:"table"`
+	Path  string            `json:"path"` // fully qualified name of the object
+	Kind  hbackup.Kind      `json:"kind"` // incomplete: missing; corrupt: other bytes; anything else: could not be read
+	What  string            `json:"what"`
+}
+
+// Damage reports whether the fault is proof of damage, not only of a store that
+// could not be asked.
+func (f Fault) Damage() bool {
+	return f.Kind == hbackup.KindCorrupt || f.Kind == hbackup.KindIncomplete
+}
+
+// Report is what a verification found.
+type Report struct {
+	Images int     `json:"images"`
+	Files  int     `json:"files"`  // objects looked at
+	Bytes  int64   `json:"bytes"`  // read, or only counted when SizesOnly
+	Faults []Fault `json:"faults"` // ordered by image and path
+}
+
+// Options tune a verification.
+type Options struct {
+	Concurrency int
+	SizesOnly   bool // compare names and sizes by listing, read no store file
+	// Expect and Done are told how the work goes on; nil is fine.
+	Expect func(files int, bytes int64)
+	Done   func(files int, bytes int64)
+}
+
+type verifier struct {
+	store  storage.Store
+	opts   Options
+	mu     sync.Mutex
+	report Report
+}
+
+// Images verifies images of one place. Files that several of them name are read
+// once. The error is for a verification that could not be carried out; what it
+// finds is in the report.
+func Images(ctx context.Context, found []catalog.Found, opts Options) (Report, error) {
+	if opts.Expect == nil {
+		opts.Expect = func(int, int64) {}
+	}
+	if opts.Done == nil {
+		opts.Done = func(int, int64) {}
+	}
+	if len(found) == 0 {
+		return Report{}, nil
+	}
+	v := &verifier{store: found[0].Place.Store, opts: opts}
+	seen := map[storage.Key]catalog.File{}
+	for _, f := range found {
+		v.report.Images++
+		im, err := catalog.ReadImage(ctx, v.store, f.Table, f.ID)
+		if err != nil {
+			v.fault(f, catalog.ImageKey(f.Table, f.ID), missingIsDamage(err))
+			continue
+		}
+		v.snapshotFiles(ctx, f, im)
+		var fresh []catalog.File
+		for _, file := range im.Files {
+			old, dup := seen[file.Key()]
+			if dup && old.Size == file.Size && old.Digest == file.Digest {
+				continue
+			}
+			if dup {
+				v.fault(f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindCorrupt, "two images of this backup disagree about its size or digest"))
+			}
+			seen[file.Key()] = file
+			fresh = append(fresh, file)
+		}
+		if opts.SizesOnly {
+			err = v.sizes(ctx, f, fresh)
+		} else {
+			err = v.contents(ctx, f, fresh)
+		}
+		if err != nil {
+			return v.done(), err
+		}
+	}
+	return v.done(), context.Cause(ctx)
+}
+
+func (v *verifier) done() Report {
+	slices.SortFunc(v.report.Faults, func(a, b Fault) int {
+		if c := strings.Compare(string(a.Image), string(b.Image)); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return v.report
+}
+
+func (v *verifier) fault(f catalog.Found, key storage.Key, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Faults = append(v.report.Faults, Fault{Image: f.ID, Table: f.Table,
+		Path: v.store.Location().At(key), Kind: hbackup.KindOf(err), What: err.Error()})
+}
+
+// snapshotFiles compares HBase's own snapshot files, which are small.
+func (v *verifier) snapshotFiles(ctx context.Context, f catalog.Found, im *catalog.Image) {
+	for _, s := range im.Snapshot {
+		key := catalog.SnapshotKey(im.ID, s.Name)
+		v.looked(s.Size)
+		if err := v.compare(ctx, key, s.Size, s.Digest); err != nil {
+			v.fault(f, key, err)
+		}
+	}
+}
+
+func (v *verifier) contents(ctx context.Context, f catalog.Found, files []catalog.File) error {
+	var bytes int64
+	for _, file := range files {
+		bytes += file.Size
+	}
+	v.opts.Expect(len(files), bytes)
+	return engine.Local(ctx, max(v.opts.Concurrency, 1), engine.Each(files), func(ctx context.Context, file catalog.File) error {
+		err := v.compare(ctx, file.Key(), file.Size, file.Digest)
+		if cause := context.Cause(ctx); cause != nil {
+			return cause // an interrupted read says nothing of the object
+		}
+		if err != nil {
+			v.fault(f, file.Key(), err)
+		}
+		v.looked(file.Size)
+		v.opts.Done(1, file.Size)
+		return nil
+	})
+}
+
+// compare reads one object whole.
+func (v *verifier) compare(ctx context.Context, key storage.Key, size int64, digest storage.Digest) error {
+	r, o, err := v.store.Get(ctx, key, storage.Range{})
+	if err != nil {
+		return missingIsDamage(err)
+	}
+	defer r.Close() // only read from
+	if o.Size != size {
+		return hbackup.Errorf("compare", "", hbackup.KindCorrupt, "it has %d bytes and should have %d", o.Size, size)
+	}
+	buf := make([]byte, 256<<10)
+	_, err = io.CopyBuffer(io.Discard, onlyReader{storage.VerifyReader(r, size, digest)}, buf)
+	return err
+}
+
+// onlyReader hides WriteTo, so that the buffer is used.
+type onlyReader struct{ io.Reader }
+
+// sizes compares by listing: one pass over the folder of each table named.
+func (v *verifier) sizes(ctx context.Context, f catalog.Found, files []catalog.File) error {
+	have := map[storage.Key]int64{}
+	listed := map[hbackup.TableName]bool{}
+	for _, file := range files {
+		if listed[file.Table] {
+			continue
+		}
+		listed[file.Table] = true
+		for o, err := range v.store.List(ctx, catalog.ArchivePrefix(file.Table), storage.ListOptions{}) {
+			if err != nil {
+				return hbackup.E("list files in", string(v.store.Location()), hbackup.KindOther, err)
+			}
+			have[o.Key] = o.Size
+		}
+	}
+	for _, file := range files {
+		size, there := have[file.Key()]
+		switch {
+		case !there:
+			v.fault(f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindIncomplete, "it is missing"))
+		case size != file.Size:
+			v.fault(f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindCorrupt, "it has %d bytes and should have %d", size, file.Size))
+		}
+		v.looked(file.Size)
+	}
+	return nil
+}
+
+func (v *verifier) looked(size int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Files++
+	v.report.Bytes += size
+}
+
+// missingIsDamage turns "not found" into a fault: a committed manifest names it.
+func missingIsDamage(err error) error {
+	if hbackup.IsKind(err, hbackup.KindNotFound) {
+		return hbackup.Errorf("compare", "", hbackup.KindIncomplete, "it is missing")
+	}
+	return err
+}
