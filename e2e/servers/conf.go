@@ -44,11 +44,15 @@ func (s Settings) xml() []byte {
 }
 
 // writeConf writes a configuration directory: core-site.xml, hdfs-site.xml,
-// hbase-site.xml and the logging set-up.
-func writeConf(dir string, core, hdfs, hbase Settings) error {
+// hbase-site.xml and the logging set-up. The name node's audit log goes to the
+// audit file, or with the rest when that is empty.
+func writeConf(dir, audit string, core, hdfs, hbase Settings) error {
 	log, err := fs.ReadFile(java.Files, "log4j.properties")
 	if err != nil {
 		return err
+	}
+	if audit != "" {
+		log = fmt.Appendf(log, auditLog, audit)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -66,3 +70,12 @@ func writeConf(dir string, core, hdfs, hbase Settings) error {
 	}
 	return nil
 }
+
+const auditLog = `
+log4j.logger.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=INFO,audit
+log4j.additivity.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=false
+log4j.appender.audit=org.apache.log4j.FileAppender
+log4j.appender.audit.File=%s
+log4j.appender.audit.layout=org.apache.log4j.PatternLayout
+log4j.appender.audit.layout.ConversionPattern=time=%%d{yyyy-MM-dd'T'HH:mm:ss.SSSZ}\t%%m%%n
+`

@@ -56,7 +56,11 @@ func (h *HBase) start(ctx context.Context) error {
 	if err := h.writeConf(); err != nil {
 		return err
 	}
-	cmd, err := h.jars.command(ctx, conf, "900m", nil, "hbackup.e2e.Host", "hbase", strconv.Itoa(h.options.RegionServers))
+	archive, err := h.jars.classArchive(ctx)
+	if err != nil {
+		return err
+	}
+	cmd, err := h.jars.command(conf, "900m", archive, "hbackup.e2e.Host", "hbase", strconv.Itoa(h.options.RegionServers))
 	if err != nil {
 		return err
 	}
@@ -75,7 +79,7 @@ func (h *HBase) writeConf() error {
 	if fs := h.options.HDFS; fs != nil {
 		core, hdfs = fs.coreSite(), fs.hdfsSite()
 	}
-	return writeConf(h.ConfDir(), core, hdfs, h.site())
+	return writeConf(h.ConfDir(), "", core, hdfs, h.site())
 }
 
 // site gives hbase-site.xml: everything small and quick, so that many clusters
@@ -111,7 +115,7 @@ func (h *HBase) site() Settings {
 		"hbase.procedure.remote.dispatcher.threadpool.size": "8",
 		"hbase.master.procedure.threads":                    "4",
 		"hbase.regionserver.executor.openregion.threads":    "2",
-		"hbase.snapshot.master.timeout.millis":              "60000",
+		"hbase.hfile.compaction.discharger.interval":        "2000",
 	}
 	if h.options.HDFS == nil {
 		s["hbase.unsafe.stream.capability.enforce"] = "false"
@@ -139,6 +143,10 @@ func (h *HBase) Root() string {
 
 // ZooKeeper is the quorum, "127.0.0.1:port". The parent node is /hbase.
 func (h *HBase) ZooKeeper() string { return h.fact("zookeeper") }
+
+// Driver is where HBase's own client can be called over HTTP, for example
+// curl -d '{"table":"t"}' http://ADDRESS/regions.
+func (h *HBase) Driver() string { return h.fact("driver") }
 
 // Master is the endpoint of the master's RPC.
 func (h *HBase) Master() string { return h.fact("master") }

@@ -47,14 +47,18 @@ func StartHDFS(ctx context.Context, o HDFSOptions) (*HDFS, error) {
 
 func (h *HDFS) start(ctx context.Context) error {
 	conf := h.dir.path("conf-hdfs")
-	if err := writeConf(conf, h.coreSite(), h.hdfsSite(), nil); err != nil {
+	if err := writeConf(conf, h.AuditFile(), h.coreSite(), h.hdfsSite(), nil); err != nil {
 		return err
 	}
 	args := []string{"hdfs"}
 	if !isDir(h.dir.path("name/current")) {
 		args = append(args, "format")
 	}
-	cmd, err := h.jars.command(ctx, conf, "384m", nil, "hbackup.e2e.Host", args...)
+	archive, err := h.jars.classArchive(ctx)
+	if err != nil {
+		return err
+	}
+	cmd, err := h.jars.command(conf, "384m", archive, "hbackup.e2e.Host", args...)
 	if err != nil {
 		return err
 	}

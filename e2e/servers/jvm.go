@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +27,7 @@ var quick = []string{
 }
 
 // command gives the command line of a JVM that runs a main class with the jar set.
-func (j *jarSet) command(ctx context.Context, conf, heap string, options []string, main string, args ...string) (*exec.Cmd, error) {
+func (j *jarSet) command(conf, heap string, options []string, main string, args ...string) (*exec.Cmd, error) {
 	path, err := exec.LookPath("java")
 	if err != nil {
 		return nil, err

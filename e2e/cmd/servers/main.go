@@ -3,7 +3,8 @@
 //
 //	go run ./e2e/cmd/servers                    HBase 2.6 on HDFS, and S3 with the bucket "backups"
 //	go run ./e2e/cmd/servers -hbase 2.4 -s3=false
-//	go run ./e2e/cmd/servers prepare            only fetch and build what is needed
+//	go run ./e2e/cmd/servers prepare            only fetch and build what is needed, for all versions
+//	go run ./e2e/cmd/servers prepare 2.6        … for this one
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -44,8 +46,14 @@ func run(ctx context.Context, args []string) (err error) {
 	s3 := flags.Bool("s3", true, "start an S3 gateway")
 	s3Port := flags.Int("s3-port", 0, "port of the S3 gateway (0: any free one)")
 	tls := flags.Bool("s3-tls", false, "S3 over TLS")
+	if len(args) > 0 && args[0] == "prepare" {
+		return prepare(ctx, args[1:])
+	}
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if flags.NArg() > 0 {
+		return hbackup.Errorf("read the command line", "", hbackup.KindUsage, "unexpected %q", flags.Args())
 	}
 
 	started := time.Now()
@@ -57,12 +65,12 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
 	show("HBase", string(cluster.Version()), "root directory", cluster.Root(), "ZooKeeper", cluster.ZooKeeper(), "master", cluster.Master(),
-		"configuration", cluster.ConfDir(), "log", cluster.LogFile())
+		"driver", "http://"+cluster.Driver(), "configuration", cluster.ConfDir(), "log", cluster.LogFile())
 	if h := cluster.HDFS; h != nil {
 		show("HDFS", h.URI(), "user", h.User(), "HTTP", "http://"+h.HTTPAddress(), "log", h.LogFile())
 	}
 	if *s3 {
-		gateway, err := servers.StartS3(ctx, servers.S3Options{Port: *s3Port, TLS: *tls, AccessLog: true, Buckets: []string{"backups"}})
+		gateway, err := servers.StartS3(ctx, servers.S3Options{Dir: below(*dir, "s3"), Port: *s3Port, TLS: *tls, AccessLog: true, Buckets: []string{"backups"}})
 		if err != nil {
 			return err
 		}
@@ -73,6 +81,27 @@ func run(ctx context.Context, args []string) (err error) {
 	fmt.Printf("ready after %.1f s; interrupt to stop\n", time.Since(started).Seconds())
 	<-ctx.Done()
 	return nil
+}
+
+// prepare fetches and builds for the given versions, or for all.
+func prepare(ctx context.Context, args []string) error {
+	versions := servers.Versions()
+	if len(args) > 0 {
+		versions = nil
+		for _, a := range args {
+			versions = append(versions, servers.Version(a))
+		}
+	}
+	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	return servers.Prepare(ctx, say, versions...)
+}
+
+// below gives a directory in dir, or "" for a temporary one.
+func below(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
 }
 
 // show prints a title and the pairs below it.

@@ -4,7 +4,6 @@ import java.io.File;
 import java.net.InetSocketAddress;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.LocalHBaseCluster;
 import org.apache.hadoop.hbase.client.Admin;
@@ -18,23 +17,34 @@ import org.apache.zookeeper.server.ZooKeeperServer;
 final class HBase {
   private HBase() {}
 
-  static void start(int regionServers, Map<String, String> facts) throws Exception {
-    Configuration conf = HBaseConfiguration.create();
+  static Driver start(Configuration conf, int regionServers, Map<String, String> facts) throws Exception {
     int zk = startZooKeeper(new File(conf.get("hbase.zookeeper.property.dataDir")),
         conf.getInt(HConstants.ZOOKEEPER_CLIENT_PORT, 0));
     conf.setInt(HConstants.ZOOKEEPER_CLIENT_PORT, zk);
 
     LocalHBaseCluster cluster = new LocalHBaseCluster(conf, 1, regionServers);
     cluster.startup();
-    endWith(cluster.getMasters().get(0));
+    endWith(cluster);
 
     // Tags are only sent when the client asks for a codec that carries them.
     Configuration client = new Configuration(conf);
     client.set(HConstants.RPC_CODEC_CONF_KEY, "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags");
     Connection connection = ConnectionFactory.createConnection(client);
     awaitMaster(connection);
+    Admin admin = connection.getAdmin();
+    Driver driver = new Driver();
+    Tables.register(driver, admin);
+    Regions.register(driver, connection, admin);
+    Snapshots.register(driver, admin);
+    Cells.register(driver, connection);
+    Loader.register(driver, connection, admin);
+    BulkLoader.register(driver, client);
+    Dumper.register(driver, connection);
+    Chores.register(driver, admin, cluster);
+    facts.put("driver", "127.0.0.1:" + driver.listen());
     facts.put("zookeeper", "127.0.0.1:" + zk);
     facts.put("master", cluster.getMasters().get(0).getMaster().getServerName().toShortString());
+    return driver;
   }
 
   private static int startZooKeeper(File dir, int port) throws Exception {
@@ -47,11 +57,16 @@ final class HBase {
     return factory.getLocalPort();
   }
 
-  /** A master that aborts would leave a process that answers nothing. */
-  private static void endWith(JVMClusterUtil.MasterThread master) {
+  /** Ends the process with the master: one without it would answer nothing. An orderly shutdown ends the rest first. */
+  private static void endWith(LocalHBaseCluster cluster) {
     Thread t = new Thread(() -> {
+      JVMClusterUtil.MasterThread master = cluster.getMasters().get(0);
       try {
         master.join();
+        if (!master.getMaster().isAborted()) {
+          cluster.join();
+          Runtime.getRuntime().halt(0);
+        }
       } catch (InterruptedException e) {
         // Falls through to the end.
       }
