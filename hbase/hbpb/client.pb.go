@@ -1215,6 +1215,7 @@ type Scan struct {
 	CacheBlocks     *bool                  `protobuf:"varint,8,opt,name=cache_blocks,json=cacheBlocks,def=1" json:"cache_blocks,omitempty"`
 	BatchSize       *uint32                `protobuf:"varint,9,opt,name=batch_size,json=batchSize" json:"batch_size,omitempty"`
 	MaxResultSize   *uint64                `protobuf:"varint,10,opt,name=max_result_size,json=maxResultSize" json:"max_result_size,omitempty"`
+	Reversed        *bool                  `protobuf:"varint,15,opt,name=reversed,def=0" json:"reversed,omitempty"`
 	Caching         *uint32                `protobuf:"varint,17,opt,name=caching" json:"caching,omitempty"`
 	IncludeStartRow *bool                  `protobuf:"varint,21,opt,name=include_start_row,json=includeStartRow,def=1" json:"include_start_row,omitempty"`
 	IncludeStopRow  *bool                  `protobuf:"varint,22,opt,name=include_stop_row,json=includeStopRow,def=0" json:"include_stop_row,omitempty"`
@@ -1227,6 +1228,7 @@ type Scan struct {
 const (
 	Default_Scan_MaxVersions     = uint32(1)
 	Default_Scan_CacheBlocks     = bool(true)
+	Default_Scan_Reversed        = bool(false)
 	Default_Scan_IncludeStartRow = bool(true)
 	Default_Scan_IncludeStopRow  = bool(false)
 	Default_Scan_ReadType        = Scan_DEFAULT
@@ -1330,6 +1332,13 @@ func (x *Scan) GetMaxResultSize() uint64 {
 		return *x.MaxResultSize
 	}
 	return 0
+}
+
+func (x *Scan) GetReversed() bool {
+	if x != nil && x.Reversed != nil {
+		return *x.Reversed
+	}
+	return Default_Scan_Reversed
 }
 
 func (x *Scan) GetCaching() uint32 {
@@ -1664,7 +1673,7 @@ const file_hbackup_hbase_hbpb_client_proto_rawDesc = "" +
 	"nonceGroup\x18\x02 \x01(\x04R\n" +
 	"nonceGroup\"b\n" +
 	"\rMultiResponse\x12Q\n" +
-	"\x12regionActionResult\x18\x01 \x03(\v2!.hbackup.hbase.RegionActionResultR\x12regionActionResult\"\x97\x05\n" +
+	"\x12regionActionResult\x18\x01 \x03(\v2!.hbackup.hbase.RegionActionResultR\x12regionActionResult\"\xba\x05\n" +
 	"\x04Scan\x12-\n" +
 	"\x06column\x18\x01 \x03(\v2\x15.hbackup.hbase.ColumnR\x06column\x12:\n" +
 	"\tattribute\x18\x02 \x03(\v2\x1c.hbackup.hbase.NameBytesPairR\tattribute\x12\x1b\n" +
@@ -1678,7 +1687,8 @@ const file_hbackup_hbase_hbpb_client_proto_rawDesc = "" +
 	"\n" +
 	"batch_size\x18\t \x01(\rR\tbatchSize\x12&\n" +
 	"\x0fmax_result_size\x18\n" +
-	" \x01(\x04R\rmaxResultSize\x12\x18\n" +
+	" \x01(\x04R\rmaxResultSize\x12!\n" +
+	"\breversed\x18\x0f \x01(\b:\x05falseR\breversed\x12\x18\n" +
 	"\acaching\x18\x11 \x01(\rR\acaching\x120\n" +
 	"\x11include_start_row\x18\x15 \x01(\b:\x04trueR\x0fincludeStartRow\x12/\n" +
 	"\x10include_stop_row\x18\x16 \x01(\b:\x05falseR\x0eincludeStopRow\x12A\n" +

@@ -903,7 +903,7 @@ func (x *GetTableDescriptorsRequest) GetNamespace() string {
 
 type GetTableDescriptorsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	TableSchema   []*TableSchema         `protobuf:"bytes,1,rep,name=table_schema,json=tableSchema" json:"table_schema,omitempty"`
+	TableSchema   [][]byte               `protobuf:"bytes,1,rep,name=table_schema,json=tableSchema" json:"table_schema,omitempty"` // each a TableSchema, byte for byte
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -938,7 +938,7 @@ func (*GetTableDescriptorsResponse) Descriptor() ([]byte, []int) {
 	return file_hbackup_hbase_hbpb_master_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *GetTableDescriptorsResponse) GetTableSchema() []*TableSchema {
+func (x *GetTableDescriptorsResponse) GetTableSchema() [][]byte {
 	if x != nil {
 		return x.TableSchema
 	}
@@ -3009,9 +3009,9 @@ const file_hbackup_hbase_hbpb_master_proto_rawDesc = "" +
 	"tableNames\x12\x14\n" +
 	"\x05regex\x18\x02 \x01(\tR\x05regex\x123\n" +
 	"\x12include_sys_tables\x18\x03 \x01(\b:\x05falseR\x10includeSysTables\x12\x1c\n" +
-	"\tnamespace\x18\x04 \x01(\tR\tnamespace\"\\\n" +
-	"\x1bGetTableDescriptorsResponse\x12=\n" +
-	"\ftable_schema\x18\x01 \x03(\v2\x1a.hbackup.hbase.TableSchemaR\vtableSchema\"\x7f\n" +
+	"\tnamespace\x18\x04 \x01(\tR\tnamespace\"@\n" +
+	"\x1bGetTableDescriptorsResponse\x12!\n" +
+	"\ftable_schema\x18\x01 \x03(\fR\vtableSchema\"\x7f\n" +
 	"\x14GetTableNamesRequest\x12\x14\n" +
 	"\x05regex\x18\x01 \x01(\tR\x05regex\x123\n" +
 	"\x12include_sys_tables\x18\x02 \x01(\b:\x05falseR\x10includeSysTables\x12\x1c\n" +
@@ -3233,8 +3233,8 @@ var file_hbackup_hbase_hbpb_master_proto_goTypes = []any{
 	(*ClusterId)(nil),                        // 61: hbackup.hbase.ClusterId
 	(*NamespaceDescriptor)(nil),              // 62: hbackup.hbase.NamespaceDescriptor
 	(*TableName)(nil),                        // 63: hbackup.hbase.TableName
-	(*TableSchema)(nil),                      // 64: hbackup.hbase.TableSchema
-	(*TableState)(nil),                       // 65: hbackup.hbase.TableState
+	(*TableState)(nil),                       // 64: hbackup.hbase.TableState
+	(*TableSchema)(nil),                      // 65: hbackup.hbase.TableSchema
 	(*SnapshotDescription)(nil),              // 66: hbackup.hbase.SnapshotDescription
 }
 var file_hbackup_hbase_hbpb_master_proto_depIdxs = []int32{
@@ -3254,31 +3254,30 @@ var file_hbackup_hbase_hbpb_master_proto_depIdxs = []int32{
 	62, // 13: hbackup.hbase.ListNamespaceDescriptorsResponse.namespaceDescriptor:type_name -> hbackup.hbase.NamespaceDescriptor
 	62, // 14: hbackup.hbase.CreateNamespaceRequest.namespaceDescriptor:type_name -> hbackup.hbase.NamespaceDescriptor
 	63, // 15: hbackup.hbase.GetTableDescriptorsRequest.table_names:type_name -> hbackup.hbase.TableName
-	64, // 16: hbackup.hbase.GetTableDescriptorsResponse.table_schema:type_name -> hbackup.hbase.TableSchema
-	63, // 17: hbackup.hbase.GetTableNamesResponse.table_names:type_name -> hbackup.hbase.TableName
-	63, // 18: hbackup.hbase.GetTableStateRequest.table_name:type_name -> hbackup.hbase.TableName
-	65, // 19: hbackup.hbase.GetTableStateResponse.table_state:type_name -> hbackup.hbase.TableState
-	64, // 20: hbackup.hbase.CreateTableRequest.table_schema:type_name -> hbackup.hbase.TableSchema
-	63, // 21: hbackup.hbase.DisableTableRequest.table_name:type_name -> hbackup.hbase.TableName
-	63, // 22: hbackup.hbase.EnableTableRequest.table_name:type_name -> hbackup.hbase.TableName
-	63, // 23: hbackup.hbase.DeleteTableRequest.table_name:type_name -> hbackup.hbase.TableName
-	63, // 24: hbackup.hbase.TruncateTableRequest.tableName:type_name -> hbackup.hbase.TableName
-	63, // 25: hbackup.hbase.FlushTableRequest.table_name:type_name -> hbackup.hbase.TableName
-	66, // 26: hbackup.hbase.SnapshotRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
-	66, // 27: hbackup.hbase.IsSnapshotDoneRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
-	66, // 28: hbackup.hbase.IsSnapshotDoneResponse.snapshot:type_name -> hbackup.hbase.SnapshotDescription
-	66, // 29: hbackup.hbase.GetCompletedSnapshotsResponse.snapshots:type_name -> hbackup.hbase.SnapshotDescription
-	66, // 30: hbackup.hbase.DeleteSnapshotRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
-	66, // 31: hbackup.hbase.RestoreSnapshotRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
-	1,  // 32: hbackup.hbase.IsSplitOrMergeEnabledRequest.switch_type:type_name -> hbackup.hbase.MasterSwitchType
-	1,  // 33: hbackup.hbase.SetSplitOrMergeEnabledRequest.switch_types:type_name -> hbackup.hbase.MasterSwitchType
-	58, // 34: hbackup.hbase.MoveRegionRequest.region:type_name -> hbackup.hbase.RegionSpecifier
-	57, // 35: hbackup.hbase.MoveRegionRequest.dest_server_name:type_name -> hbackup.hbase.ServerName
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	63, // 16: hbackup.hbase.GetTableNamesResponse.table_names:type_name -> hbackup.hbase.TableName
+	63, // 17: hbackup.hbase.GetTableStateRequest.table_name:type_name -> hbackup.hbase.TableName
+	64, // 18: hbackup.hbase.GetTableStateResponse.table_state:type_name -> hbackup.hbase.TableState
+	65, // 19: hbackup.hbase.CreateTableRequest.table_schema:type_name -> hbackup.hbase.TableSchema
+	63, // 20: hbackup.hbase.DisableTableRequest.table_name:type_name -> hbackup.hbase.TableName
+	63, // 21: hbackup.hbase.EnableTableRequest.table_name:type_name -> hbackup.hbase.TableName
+	63, // 22: hbackup.hbase.DeleteTableRequest.table_name:type_name -> hbackup.hbase.TableName
+	63, // 23: hbackup.hbase.TruncateTableRequest.tableName:type_name -> hbackup.hbase.TableName
+	63, // 24: hbackup.hbase.FlushTableRequest.table_name:type_name -> hbackup.hbase.TableName
+	66, // 25: hbackup.hbase.SnapshotRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
+	66, // 26: hbackup.hbase.IsSnapshotDoneRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
+	66, // 27: hbackup.hbase.IsSnapshotDoneResponse.snapshot:type_name -> hbackup.hbase.SnapshotDescription
+	66, // 28: hbackup.hbase.GetCompletedSnapshotsResponse.snapshots:type_name -> hbackup.hbase.SnapshotDescription
+	66, // 29: hbackup.hbase.DeleteSnapshotRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
+	66, // 30: hbackup.hbase.RestoreSnapshotRequest.snapshot:type_name -> hbackup.hbase.SnapshotDescription
+	1,  // 31: hbackup.hbase.IsSplitOrMergeEnabledRequest.switch_type:type_name -> hbackup.hbase.MasterSwitchType
+	1,  // 32: hbackup.hbase.SetSplitOrMergeEnabledRequest.switch_types:type_name -> hbackup.hbase.MasterSwitchType
+	58, // 33: hbackup.hbase.MoveRegionRequest.region:type_name -> hbackup.hbase.RegionSpecifier
+	57, // 34: hbackup.hbase.MoveRegionRequest.dest_server_name:type_name -> hbackup.hbase.ServerName
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_hbackup_hbase_hbpb_master_proto_init() }

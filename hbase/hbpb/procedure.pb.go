@@ -306,260 +306,6 @@ func (x *ForeignExceptionMessage) GetGenericException() *GenericExceptionMessage
 	return nil
 }
 
-type ProcedureDescription struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Signature     *string                `protobuf:"bytes,1,req,name=signature" json:"signature,omitempty"` // "flush-table-proc"
-	Instance      *string                `protobuf:"bytes,2,opt,name=instance" json:"instance,omitempty"`
-	CreationTime  *int64                 `protobuf:"varint,3,opt,name=creation_time,json=creationTime,def=0" json:"creation_time,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-// Default values for ProcedureDescription fields.
-const (
-	Default_ProcedureDescription_CreationTime = int64(0)
-)
-
-func (x *ProcedureDescription) Reset() {
-	*x = ProcedureDescription{}
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ProcedureDescription) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ProcedureDescription) ProtoMessage() {}
-
-func (x *ProcedureDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ProcedureDescription.ProtoReflect.Descriptor instead.
-func (*ProcedureDescription) Descriptor() ([]byte, []int) {
-	return file_hbackup_hbase_hbpb_procedure_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ProcedureDescription) GetSignature() string {
-	if x != nil && x.Signature != nil {
-		return *x.Signature
-	}
-	return ""
-}
-
-func (x *ProcedureDescription) GetInstance() string {
-	if x != nil && x.Instance != nil {
-		return *x.Instance
-	}
-	return ""
-}
-
-func (x *ProcedureDescription) GetCreationTime() int64 {
-	if x != nil && x.CreationTime != nil {
-		return *x.CreationTime
-	}
-	return Default_ProcedureDescription_CreationTime
-}
-
-type ExecProcedureRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Procedure     *ProcedureDescription  `protobuf:"bytes,1,req,name=procedure" json:"procedure,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExecProcedureRequest) Reset() {
-	*x = ExecProcedureRequest{}
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExecProcedureRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExecProcedureRequest) ProtoMessage() {}
-
-func (x *ExecProcedureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExecProcedureRequest.ProtoReflect.Descriptor instead.
-func (*ExecProcedureRequest) Descriptor() ([]byte, []int) {
-	return file_hbackup_hbase_hbpb_procedure_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *ExecProcedureRequest) GetProcedure() *ProcedureDescription {
-	if x != nil {
-		return x.Procedure
-	}
-	return nil
-}
-
-type ExecProcedureResponse struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	ExpectedTimeout *int64                 `protobuf:"varint,1,opt,name=expected_timeout,json=expectedTimeout" json:"expected_timeout,omitempty"`
-	ReturnData      []byte                 `protobuf:"bytes,2,opt,name=return_data,json=returnData" json:"return_data,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *ExecProcedureResponse) Reset() {
-	*x = ExecProcedureResponse{}
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExecProcedureResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExecProcedureResponse) ProtoMessage() {}
-
-func (x *ExecProcedureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExecProcedureResponse.ProtoReflect.Descriptor instead.
-func (*ExecProcedureResponse) Descriptor() ([]byte, []int) {
-	return file_hbackup_hbase_hbpb_procedure_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *ExecProcedureResponse) GetExpectedTimeout() int64 {
-	if x != nil && x.ExpectedTimeout != nil {
-		return *x.ExpectedTimeout
-	}
-	return 0
-}
-
-func (x *ExecProcedureResponse) GetReturnData() []byte {
-	if x != nil {
-		return x.ReturnData
-	}
-	return nil
-}
-
-type IsProcedureDoneRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Procedure     *ProcedureDescription  `protobuf:"bytes,1,opt,name=procedure" json:"procedure,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *IsProcedureDoneRequest) Reset() {
-	*x = IsProcedureDoneRequest{}
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *IsProcedureDoneRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*IsProcedureDoneRequest) ProtoMessage() {}
-
-func (x *IsProcedureDoneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use IsProcedureDoneRequest.ProtoReflect.Descriptor instead.
-func (*IsProcedureDoneRequest) Descriptor() ([]byte, []int) {
-	return file_hbackup_hbase_hbpb_procedure_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *IsProcedureDoneRequest) GetProcedure() *ProcedureDescription {
-	if x != nil {
-		return x.Procedure
-	}
-	return nil
-}
-
-type IsProcedureDoneResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Done          *bool                  `protobuf:"varint,1,opt,name=done,def=0" json:"done,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-// Default values for IsProcedureDoneResponse fields.
-const (
-	Default_IsProcedureDoneResponse_Done = bool(false)
-)
-
-func (x *IsProcedureDoneResponse) Reset() {
-	*x = IsProcedureDoneResponse{}
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *IsProcedureDoneResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*IsProcedureDoneResponse) ProtoMessage() {}
-
-func (x *IsProcedureDoneResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hbackup_hbase_hbpb_procedure_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use IsProcedureDoneResponse.ProtoReflect.Descriptor instead.
-func (*IsProcedureDoneResponse) Descriptor() ([]byte, []int) {
-	return file_hbackup_hbase_hbpb_procedure_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *IsProcedureDoneResponse) GetDone() bool {
-	if x != nil && x.Done != nil {
-		return *x.Done
-	}
-	return Default_IsProcedureDoneResponse_Done
-}
-
 var File_hbackup_hbase_hbpb_procedure_proto protoreflect.FileDescriptor
 
 const file_hbackup_hbase_hbpb_procedure_proto_rawDesc = "" +
@@ -584,21 +330,7 @@ const file_hbackup_hbase_hbpb_procedure_proto_rawDesc = "" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\x86\x01\n" +
 	"\x17ForeignExceptionMessage\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12S\n" +
-	"\x11generic_exception\x18\x02 \x01(\v2&.hbackup.hbase.GenericExceptionMessageR\x10genericException\"x\n" +
-	"\x14ProcedureDescription\x12\x1c\n" +
-	"\tsignature\x18\x01 \x02(\tR\tsignature\x12\x1a\n" +
-	"\binstance\x18\x02 \x01(\tR\binstance\x12&\n" +
-	"\rcreation_time\x18\x03 \x01(\x03:\x010R\fcreationTime\"Y\n" +
-	"\x14ExecProcedureRequest\x12A\n" +
-	"\tprocedure\x18\x01 \x02(\v2#.hbackup.hbase.ProcedureDescriptionR\tprocedure\"c\n" +
-	"\x15ExecProcedureResponse\x12)\n" +
-	"\x10expected_timeout\x18\x01 \x01(\x03R\x0fexpectedTimeout\x12\x1f\n" +
-	"\vreturn_data\x18\x02 \x01(\fR\n" +
-	"returnData\"[\n" +
-	"\x16IsProcedureDoneRequest\x12A\n" +
-	"\tprocedure\x18\x01 \x01(\v2#.hbackup.hbase.ProcedureDescriptionR\tprocedure\"4\n" +
-	"\x17IsProcedureDoneResponse\x12\x19\n" +
-	"\x04done\x18\x01 \x01(\b:\x05falseR\x04doneB\x14Z\x12hbackup/hbase/hbpb"
+	"\x11generic_exception\x18\x02 \x01(\v2&.hbackup.hbase.GenericExceptionMessageR\x10genericExceptionB\x14Z\x12hbackup/hbase/hbpb"
 
 var (
 	file_hbackup_hbase_hbpb_procedure_proto_rawDescOnce sync.Once
@@ -613,30 +345,23 @@ func file_hbackup_hbase_hbpb_procedure_proto_rawDescGZIP() []byte {
 }
 
 var file_hbackup_hbase_hbpb_procedure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hbackup_hbase_hbpb_procedure_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_hbackup_hbase_hbpb_procedure_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_hbackup_hbase_hbpb_procedure_proto_goTypes = []any{
 	(GetProcedureResultResponse_State)(0), // 0: hbackup.hbase.GetProcedureResultResponse.State
 	(*GetProcedureResultRequest)(nil),     // 1: hbackup.hbase.GetProcedureResultRequest
 	(*GetProcedureResultResponse)(nil),    // 2: hbackup.hbase.GetProcedureResultResponse
 	(*GenericExceptionMessage)(nil),       // 3: hbackup.hbase.GenericExceptionMessage
 	(*ForeignExceptionMessage)(nil),       // 4: hbackup.hbase.ForeignExceptionMessage
-	(*ProcedureDescription)(nil),          // 5: hbackup.hbase.ProcedureDescription
-	(*ExecProcedureRequest)(nil),          // 6: hbackup.hbase.ExecProcedureRequest
-	(*ExecProcedureResponse)(nil),         // 7: hbackup.hbase.ExecProcedureResponse
-	(*IsProcedureDoneRequest)(nil),        // 8: hbackup.hbase.IsProcedureDoneRequest
-	(*IsProcedureDoneResponse)(nil),       // 9: hbackup.hbase.IsProcedureDoneResponse
 }
 var file_hbackup_hbase_hbpb_procedure_proto_depIdxs = []int32{
 	0, // 0: hbackup.hbase.GetProcedureResultResponse.state:type_name -> hbackup.hbase.GetProcedureResultResponse.State
 	4, // 1: hbackup.hbase.GetProcedureResultResponse.exception:type_name -> hbackup.hbase.ForeignExceptionMessage
 	3, // 2: hbackup.hbase.ForeignExceptionMessage.generic_exception:type_name -> hbackup.hbase.GenericExceptionMessage
-	5, // 3: hbackup.hbase.ExecProcedureRequest.procedure:type_name -> hbackup.hbase.ProcedureDescription
-	5, // 4: hbackup.hbase.IsProcedureDoneRequest.procedure:type_name -> hbackup.hbase.ProcedureDescription
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_hbackup_hbase_hbpb_procedure_proto_init() }
@@ -650,7 +375,7 @@ func file_hbackup_hbase_hbpb_procedure_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hbackup_hbase_hbpb_procedure_proto_rawDesc), len(file_hbackup_hbase_hbpb_procedure_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
