@@ -31,7 +31,7 @@ func run(m *testing.M) (int, error) {
 	ctx := context.Background()
 	var err error
 	cluster, err = servers.StartHDFS(ctx, servers.HDFSOptions{Extra: servers.Settings{
-		"dfs.blocksize": "1048576", "dfs.permissions.enabled": "true",
+		"dfs.blocksize": blockSize(), "dfs.permissions.enabled": "true",
 	}})
 	if err != nil {
 		return 1, err
@@ -41,7 +41,7 @@ func run(m *testing.M) (int, error) {
 }
 
 // connect gives a file system; change may alter its configuration.
-func connect(t *testing.T, change func(*rootfs.Config)) rootfs.FS {
+func connect(t testing.TB, change func(*rootfs.Config)) rootfs.FS {
 	t.Helper()
 	cfg := rootfs.Config{NameNodes: []string{cluster.Address()}, User: cluster.User()}
 	if change != nil {
@@ -55,7 +55,7 @@ func connect(t *testing.T, change func(*rootfs.Config)) rootfs.FS {
 	return fs
 }
 
-func directory(t *testing.T, fs rootfs.FS) string {
+func directory(t testing.TB, fs rootfs.FS) string {
 	t.Helper()
 	dir := "/" + strings.ReplaceAll(t.Name(), "/", "-")
 	if err := fs.MkdirAll(t.Context(), dir); err != nil {
@@ -89,16 +89,24 @@ func webhdfs(t *testing.T, method, path, query string) {
 	}
 }
 
-func wantKind(t *testing.T, err error, kind hbackup.Kind) {
+func wantKind(t testing.TB, err error, kind hbackup.Kind) {
 	t.Helper()
 	if !hbackup.IsKind(err, kind) {
 		t.Fatalf("the error is %v (kind %q), not of kind %q", err, hbackup.KindOf(err), kind)
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// blockSize can be set for benchmarks, where blocks should be as large as usual.
+func blockSize() string {
+	if s := os.Getenv("BLOCK_SIZE"); s != "" {
+		return s
+	}
+	return "1048576"
 }

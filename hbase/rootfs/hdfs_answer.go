@@ -29,6 +29,9 @@ type fileState struct {
 	erasure   bool
 }
 
+// tellsFileState names the methods whose answers have a fileState.
+func tellsFileState(method string) bool { return method == "getBlockLocations" || method == "create" }
+
 const (
 	statusSuccess = 0
 	saslCallID    = -33
@@ -108,6 +111,26 @@ func bytesField(b []byte, number protowire.Number) (v []byte, ok bool) {
 		}
 	})
 	return v, ok
+}
+
+// eachFixed32 gives every value of a field of a 32-bit fixed type.
+func eachFixed32(b []byte, number protowire.Number, f func(uint32)) {
+	for len(b) > 0 {
+		n, t, used := protowire.ConsumeTag(b)
+		if used < 0 {
+			return
+		}
+		b = b[used:]
+		if n == number && t == protowire.Fixed32Type {
+			if v, ok := protowire.ConsumeFixed32(b); ok > 0 {
+				f(v)
+			}
+		}
+		if used = protowire.ConsumeFieldValue(n, t, b); used < 0 {
+			return
+		}
+		b = b[used:]
+	}
 }
 
 // eachField walks over a message until its end or its first flaw.

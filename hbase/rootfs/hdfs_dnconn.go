@@ -1,13 +1,15 @@
 package rootfs
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"time"
 )
 
 // dnConn is a connection to a data node. Every wait on it has a time limit, and
-// it is closed when its session's user goes, whether the library remembers it or not.
+// it is closed when its session's user goes, whether the library remembers it or
+// not. A reader's passes on verified bytes only, see packets.
 //
 // For writers it also works around two traits of the library. After a failed
 // write its goroutines never end; and after a failed acknowledgement it does not
@@ -24,13 +26,17 @@ type dnConn struct {
 	mu  sync.Mutex
 	err error
 
-	head       []byte // read ahead, for the library's many small reads
-	start, end int
+	packets *packets // since a request to read was sent in clear
 }
 
-// readAhead covers a packet's header and its checksums (64 KiB of data have 512
-// bytes of them), so that a packet costs two system calls instead of four.
-const readAhead = 4 << 10
+// dataNodeError says which data node a failure is about.
+type dataNodeError struct {
+	addr string
+	err  error
+}
+
+func (e *dataNodeError) Error() string { return fmt.Sprintf("data node %s: %v", e.addr, e.err) }
+func (e *dataNodeError) Unwrap() error { return e.err }
 
 func (c *dnConn) failure() error {
 	c.mu.Lock()
@@ -38,10 +44,11 @@ func (c *dnConn) failure() error {
 	return c.err
 }
 
+// fail ends the connection; the first cause counts.
 func (c *dnConn) fail(err error) error {
 	c.mu.Lock()
 	if c.err == nil {
-		c.err = err
+		c.err = &dataNodeError{c.Conn.RemoteAddr().String(), err}
 	}
 	err = c.err
 	c.mu.Unlock()
@@ -49,26 +56,22 @@ func (c *dnConn) fail(err error) error {
 	return err
 }
 
+// verifying reports whether what was read came through packets. When the
+// library seals the connection (data transfer protection) it does not.
+func (c *dnConn) verifying() bool { return c.packets != nil }
+
 func (c *dnConn) Read(b []byte) (int, error) {
 	if err := c.failure(); err != nil {
 		return 0, err
 	}
-	if c.start < c.end {
-		n := copy(b, c.head[c.start:c.end])
-		c.start += n
-		return n, nil
-	}
-	if len(b) >= readAhead {
+	if c.packets == nil {
 		return c.receive(b)
 	}
-	if c.head == nil {
-		c.head = make([]byte, readAhead)
+	n, err := c.packets.Read(b)
+	if err != nil {
+		return n, c.fail(err)
 	}
-	n, err := c.receive(c.head)
-	c.start, c.end = 0, n
-	n = copy(b, c.head[:n])
-	c.start = n
-	return n, err
+	return n, nil
 }
 
 func (c *dnConn) receive(b []byte) (int, error) {
@@ -85,13 +88,16 @@ func (c *dnConn) receive(b []byte) (int, error) {
 func (c *dnConn) Write(b []byte) (int, error) {
 	err := c.failure()
 	if err == nil {
+		if !c.writing && c.packets == nil && isReadRequest(b) {
+			c.packets = &packets{receive: c.receive, buf: *packetBuffers.Get().(*[]byte)}
+		}
 		if err = c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)); err == nil {
 			var n int
 			if n, err = c.Conn.Write(b); err == nil {
 				return n, nil
 			}
 		}
-		c.fail(err)
+		err = c.fail(err)
 	}
 	if c.writing {
 		return len(b), nil
@@ -105,7 +111,23 @@ func (c *dnConn) SetDeadline(time.Time) error      { return nil }
 func (c *dnConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *dnConn) SetWriteDeadline(time.Time) error { return nil }
 
+// Close is called by the connection's one user, so nobody reads any more.
 func (c *dnConn) Close() error {
 	c.s.forget(c)
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	c.recycle()
+	return err
 }
+
+func (c *dnConn) recycle() {
+	if c.packets != nil && len(c.packets.buf) == packetBuffer {
+		buf := c.packets.buf
+		c.packets.buf = nil
+		packetBuffers.Put(&buf)
+	}
+	if c.packets != nil {
+		c.packets = &packets{receive: c.receive, err: net.ErrClosed}
+	}
+}
+
+var packetBuffers = sync.Pool{New: func() any { b := make([]byte, packetBuffer); return &b }}

@@ -157,8 +157,8 @@ func explainText(op, uri string, err error) *hbackup.Error {
 	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "kerberos"), strings.Contains(text, "KRB"):
 		return hbackup.E(op, uri, hbackup.KindDenied, err).
 			WithHint("check keytab, principal and clock, and that the name node's principal is right")
-	case strings.Contains(text, "invalid checksum"):
-		return hbackup.E(op, uri, hbackup.KindCorrupt, errors.New("no data node has a replica whose checksum is right")).
+	case errors.Is(err, errBadChecksum), strings.Contains(text, "invalid checksum"):
+		return hbackup.E(op, uri, hbackup.KindCorrupt, fmt.Errorf("no data node has a replica whose checksum is right: %w", err)).
 			WithHint("hdfs fsck on the path shows the state of its blocks")
 	case strings.Contains(text, "no available datanodes"), strings.Contains(text, "read failed:"), strings.Contains(text, "write failed:"), strings.Contains(text, "Ack error"):
 		kind := kindOfMessage(text)
@@ -179,6 +179,7 @@ func explainText(op, uri string, err error) *hbackup.Error {
 
 func isConnectionFailure(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	var node *dataNodeError
+	return errors.As(err, &op) || errors.As(err, &node) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, errSessionClosed) || errors.Is(err, errNotBound)
 }

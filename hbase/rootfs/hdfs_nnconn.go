@@ -51,7 +51,7 @@ func (c *nnConn) Write(b []byte) (int, error) {
 	method := requestMethod(b)
 	c.mu.Lock()
 	c.method = method
-	c.frame = frame{keepBody: method == "getBlockLocations" || method == "create"}
+	c.frame = frame{keepBody: tellsFileState(method)}
 	c.mu.Unlock()
 	if method != "" {
 		c.s.sent(method)

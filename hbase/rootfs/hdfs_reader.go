@@ -34,8 +34,9 @@ const readBuffer = 256 << 10
 
 var readBuffers = sync.Pool{New: func() any { b := make([]byte, readBuffer); return &b }}
 
-// maxReopens is how often a reader opens anew without getting on.
-const maxReopens = 5
+// maxCorrupt is how often the same bytes may come wrong before they count as
+// corrupt: a bit may have flipped on the way.
+const maxCorrupt = 3
 
 // hdfsReader reads a file once, forwards. When no data node gives a block any
 // more (they went away, the block's token expired) it opens the file again at
@@ -54,6 +55,8 @@ type hdfsReader struct {
 	start, end int
 	err        error // final
 	fails      int   // since the last progress
+	failing    time.Time
+	sealed     bool // the library seals the connections to data nodes
 }
 
 // open gets a session, the file and its first bytes.
@@ -102,19 +105,42 @@ func (r *hdfsReader) openWith(s *session, op string) error {
 		if r.buf == nil {
 			r.buf = readBuffers.Get().(*[]byte)
 		}
-		n, err := f.Read(*r.buf)
-		if err != nil {
+		// When only the data cannot be had, Read will try again and count.
+		n, err := r.readFrom(s, f, *r.buf)
+		if err != nil && s.lastFileState().method == "" {
 			f.Close()
 			return err
 		}
 		r.end = n
 	}
-	if err := blocksRefusal(op, uri, s.lastAnswer(), info); err != nil {
+	if err := blocksRefusal(op, uri, s.lastFileState(), info); err != nil {
 		f.Close()
 		return err
 	}
 	r.info, r.f = info, f
 	return nil
+}
+
+// smallRead is less than any number of bytes under one checksum: then the library
+// itself gives out nothing that it has not verified.
+const smallRead = 256
+
+// readFrom reads verified bytes. Where they come sealed, only the library can
+// verify them, and does so rightly only in small reads.
+func (r *hdfsReader) readFrom(s *session, f *hdfs.FileReader, p []byte) (int, error) {
+	if r.sealed {
+		return f.Read(p[:min(len(p), smallRead)])
+	}
+	n, err := f.Read(p)
+	if n > 0 && !s.verifiesData() {
+		// The bytes cannot be trusted; start again in small reads.
+		r.sealed = true
+		if _, err := f.Seek(-int64(n), io.SeekCurrent); err != nil {
+			return 0, err
+		}
+		return f.Read(p[:min(len(p), smallRead)])
+	}
+	return n, err
 }
 
 // statusRefusal judges a file by its status. Older name nodes set no flags, so
@@ -235,7 +261,7 @@ func (r *hdfsReader) step(p []byte) int {
 		return 0
 	}
 	var n int
-	err := r.s.do(func(*session) (err error) { n, err = r.f.Read(p); return err })
+	err := r.s.do(func(s *session) (err error) { n, err = r.readFrom(s, r.f, p); return err })
 	if n > 0 {
 		r.fails = 0
 		return n
@@ -243,34 +269,40 @@ func (r *hdfsReader) step(p []byte) int {
 	switch {
 	case err == nil:
 		err = io.ErrNoProgress
-	case errors.Is(err, io.EOF):
-		err = io.ErrUnexpectedEOF
+	case err == io.EOF:
+		err = errShort
 	}
 	r.reopen(err)
 	return 0
 }
 
-// reopen opens the file again after a failed read, or gives up.
+// reopen opens the file again after a failed read, or gives up: after RetryFor
+// without a new byte, or when the bytes were wrong maxCorrupt times.
 func (r *hdfsReader) reopen(cause error) {
 	typed := r.fs.explain(r.ctx, "read", r.path, nil, cause)
 	r.drop()
-	r.fails++
+	if r.fails++; r.fails == 1 {
+		r.failing = time.Now()
+	}
+	pause := min(100*time.Millisecond<<(r.fails-1), 5*time.Second)
 	switch {
 	case r.ctx.Err() != nil:
 		r.err = typed
-		return
-	case r.fails > maxReopens && cause == io.ErrUnexpectedEOF:
-		r.err = hbackup.Errorf("read", r.fs.uri(r.path), hbackup.KindIncomplete, "the file ends at byte %d of %d", r.pos, r.info.Size)
-		return
-	case r.fails > maxReopens:
+	case typed.Kind == hbackup.KindCorrupt && r.fails >= maxCorrupt,
+		time.Since(r.failing)+pause > r.fs.cfg.RetryFor:
 		r.err = typed
+		if cause == errShort {
+			r.err = hbackup.Errorf("read", r.fs.uri(r.path), hbackup.KindIncomplete, "the file ends at byte %d of %d", r.pos, r.info.Size)
+		}
+	}
+	if r.err != nil {
 		return
 	}
 	select {
 	case <-r.ctx.Done():
 		r.err = r.fs.explain(r.ctx, "read", r.path, nil, context.Cause(r.ctx))
 		return
-	case <-time.After(time.Duration(r.fails-1) * 200 * time.Millisecond):
+	case <-time.After(pause):
 	}
 	if err := r.open("read"); err != nil {
 		r.err = err
@@ -304,4 +336,7 @@ func (r *hdfsReader) Close() error {
 	return nil
 }
 
-var errReaderClosed = errors.New("the reader is closed")
+var (
+	errReaderClosed = errors.New("the reader is closed")
+	errShort        = errors.New("the file ends early")
+)

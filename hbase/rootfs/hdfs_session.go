@@ -32,6 +32,7 @@ type session struct {
 	writing bool // connections to data nodes are those of a writer
 	calls   map[string]int
 	answer  answer // of the last call by the user
+	file    answer // of the last call that said something about a file's bytes
 }
 
 var (
@@ -65,7 +66,7 @@ func newSession(ctx context.Context, cfg *Config) (*session, error) {
 func (s *session) bind(ctx context.Context) {
 	s.mu.Lock()
 	s.ctx = ctx
-	s.answer = answer{}
+	s.answer, s.file = answer{}, answer{}
 	s.writing = false
 	s.mu.Unlock()
 	unwatch := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })
@@ -87,6 +88,7 @@ func (s *session) unbind() {
 	}
 	for c := range left {
 		c.fail(errSessionClosed)
+		c.recycle()
 	}
 }
 
@@ -218,6 +220,26 @@ func (s *session) lastAnswer() answer {
 	return s.answer
 }
 
+// lastFileState gives the answer to the last getBlockLocations or create.
+func (s *session) lastFileState() answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file
+}
+
+// verifiesData reports whether everything that came from data nodes in this
+// session, and is not closed yet, was verified before the library saw it.
+func (s *session) verifiesData() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.dn {
+		if !c.verifying() {
+			return false
+		}
+	}
+	return true
+}
+
 // renewLease is the library's own call, once a second, in between the user's.
 const renewLease = "renewLease"
 
@@ -235,5 +257,8 @@ func (s *session) received(a answer) {
 	defer s.mu.Unlock()
 	if a.method != renewLease {
 		s.answer = a
+		if tellsFileState(a.method) {
+			s.file = a
+		}
 	}
 }

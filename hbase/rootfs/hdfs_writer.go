@@ -51,8 +51,7 @@ func (h *hdfsFS) Create(ctx context.Context, path string) (Writer, error) {
 // erasure-coded: the library would write plain, replicated bytes into it, and
 // nobody could read them.
 func (h *hdfsFS) checkCreated(s *session, op, path string) error {
-	a := s.lastAnswer()
-	if a.method == "create" && a.file.known {
+	if a := s.lastFileState(); a.method == "create" && a.file.known {
 		return refuse(op, h.uri(path), a.file.encrypted, a.file.erasure)
 	}
 	fi, err := s.client.Stat(path)
