@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"hbackup"
@@ -50,6 +51,23 @@ func ReadMarker(ctx context.Context, s storage.Store) (Marker, error) {
 	return m, nil
 }
 
+// ProbePrefix is where a check tries out what the location can do.
+const ProbePrefix = "probe/"
+
+// Foreign gives one key of a location that has no marker: a sign that it belongs
+// to somebody else. "" means that it is empty.
+func Foreign(ctx context.Context, s storage.Store) (storage.Key, error) {
+	for o, err := range s.List(ctx, "", storage.ListOptions{}) {
+		if err != nil {
+			return "", hbackup.E("look into location", string(s.Location()), hbackup.KindOther, err)
+		}
+		if !strings.HasPrefix(string(o.Key), ProbePrefix) {
+			return o.Key, nil
+		}
+	}
+	return "", nil
+}
+
 // EnsureMarker reads the marker, or makes one when the location is empty. A
 // location that holds something else is refused: it may be somebody's data.
 func EnsureMarker(ctx context.Context, s storage.Store, writer string) (Marker, error) {
@@ -57,15 +75,16 @@ func EnsureMarker(ctx context.Context, s storage.Store, writer string) (Marker, 
 	if !hbackup.IsKind(err, hbackup.KindNotFound) {
 		return m, err
 	}
-	for o, err := range s.List(ctx, "", storage.ListOptions{Limit: 1}) {
-		if err != nil {
-			return m, hbackup.E("look into location", string(s.Location()), hbackup.KindOther, err)
-		}
+	foreign, err := Foreign(ctx, s)
+	if err != nil {
+		return m, err
+	}
+	if foreign != "" {
 		// Another run may have made the marker since we looked.
 		if m, err := ReadMarker(ctx, s); !hbackup.IsKind(err, hbackup.KindNotFound) {
 			return m, err
 		}
-		return m, hbackup.Errorf("use location", string(s.Location()), hbackup.KindRefused, "it holds other data (for example %s) and no %s", o.Key, MarkerKey).
+		return m, hbackup.Errorf("use location", string(s.Location()), hbackup.KindRefused, "it holds other data (for example %s) and no %s", foreign, MarkerKey).
 			WithHint("give hbackup an empty bucket, prefix or directory of its own")
 	}
 	var id [16]byte

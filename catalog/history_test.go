@@ -1,0 +1,196 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/storage"
+	"hbackup/storage/lease"
+	"hbackup/storage/mem"
+)
+
+var orders = hbackup.TableName{Namespace: "ns", Qualifier: "orders"}
+
+func job(id hbackup.BackupID, request string) catalog.Job {
+	return catalog.Job{Request: hbackup.RequestID(request), Verb: "backup", Backup: id, Cluster: "prod", Tables: []hbackup.TableName{orders}}
+}
+
+func ids(n int) []hbackup.BackupID {
+	out := make([]hbackup.BackupID, n)
+	for i := range out {
+		out[i] = hbackup.NewBackupID(time.UnixMilli(1796079901123 + int64(i)))
+	}
+	return out
+}
+
+func TestHistoryIsOneOverAllLocationsInOrderOfTime(t *testing.T) {
+	ctx := context.Background()
+	old, target := mem.New("old"), mem.New("target")
+	id := ids(4)
+	for i, s := range []storage.Store{target, old, target, old} {
+		if _, err := catalog.CommitRun(ctx, s, catalog.Run{ID: id[i], State: catalog.StateComplete}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := catalog.ReadHistory(ctx, []catalog.Place{{Name: "target", Store: target}, {Name: "old", Store: old}})
+	if len(h.Unreachable) != 0 || len(h.Entries) != 4 {
+		t.Fatalf("got %+v", h)
+	}
+	for i, e := range h.Entries {
+		if e.ID != id[i] || e.Place != []string{"target", "old", "target", "old"}[i] {
+			t.Errorf("entry %d is %s in %s", i, e.ID, e.Place)
+		}
+	}
+}
+
+func TestARunIsRunningWhileItsLeaseIsHeldAndFailedAfter(t *testing.T) {
+	ctx := context.Background()
+	now := time.UnixMilli(1796079901123)
+	s := mem.New("leases", mem.WithClock(func() time.Time { return now }))
+	id := ids(2)
+	for i, request := range []string{"alive", "dead"} {
+		if _, _, err := catalog.CreateJob(ctx, s, job(id[i], request)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := lease.Acquire(ctx, s, catalog.RunLease(id[1]), "host", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Minute)
+	if _, err := lease.Acquire(ctx, s, catalog.RunLease(id[0]), "host", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	h := catalog.ReadHistory(ctx, []catalog.Place{{Name: "target", Store: s}})
+	if len(h.Entries) != 2 || h.Entries[0].State != catalog.StateRunning || h.Entries[1].State != catalog.StateFailed {
+		t.Fatalf("got %+v", h)
+	}
+	for i, want := range []bool{false, true} {
+		if dead, err := catalog.Dead(ctx, s, id[i]); err != nil || dead != want {
+			t.Errorf("run %d: dead is %v (%v)", i, dead, err)
+		}
+	}
+	if dead, err := catalog.Dead(ctx, s, "20261130T230501.123Z-0000000000"); err != nil || dead {
+		t.Errorf("a run that is not known here counts as dead (%v)", err)
+	}
+}
+
+func TestALocationThatFailsHidesNothingOfTheOthers(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	good := mem.New("good")
+	id := ids(1)
+	if _, err := catalog.CommitRun(ctx, good, catalog.Run{ID: id[0], State: catalog.StateComplete}); err != nil {
+		t.Fatal(err)
+	}
+	h := catalog.ReadHistory(ctx, []catalog.Place{{Name: "bad", Store: unreachable{mem.New("bad")}}, {Name: "good", Store: good}})
+	if len(h.Entries) != 1 || h.Unreachable["bad"] == nil || len(h.Unreachable) != 1 {
+		t.Fatalf("got %+v", h)
+	}
+	cancel()
+}
+
+type unreachable struct{ *mem.Store }
+
+func (u unreachable) List(context.Context, string, storage.ListOptions) iter.Seq2[storage.Object, error] {
+	return func(yield func(storage.Object, error) bool) {
+		yield(storage.Object{}, hbackup.E("list", "bad", hbackup.KindUnavailable, errors.New("no route")))
+	}
+}
+
+func TestARequestIDStandsForOneThing(t *testing.T) {
+	ctx, s, id := context.Background(), mem.New("jobs"), ids(2)
+	first, existed, err := catalog.CreateJob(ctx, s, job(id[0], "nightly"))
+	if err != nil || existed {
+		t.Fatal(existed, err)
+	}
+	again, existed, err := catalog.CreateJob(ctx, s, job(id[1], "nightly"))
+	if err != nil || !existed || again.Backup != first.Backup {
+		t.Fatalf("the same request got run %s instead of %s (%v)", again.Backup, first.Backup, err)
+	}
+	other := job(id[1], "nightly")
+	other.Tables = append(other.Tables, hbackup.TableName{Namespace: "ns", Qualifier: "more"})
+	if _, _, err := catalog.CreateJob(ctx, s, other); !hbackup.IsKind(err, hbackup.KindConflict) {
+		t.Fatalf("another request under the same id: %v", err)
+	}
+}
+
+func TestTheFirstRecordOfARunCounts(t *testing.T) {
+	ctx, s, id := context.Background(), mem.New("runs"), ids(1)
+	if _, err := catalog.CommitRun(ctx, s, catalog.Run{ID: id[0], State: catalog.StateComplete, Host: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := catalog.CommitRun(ctx, s, catalog.Run{ID: id[0], State: catalog.StatePartial, Host: "b"})
+	if err != nil || got.Host != "a" {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+}
+
+func TestForeignLocationsAreRefused(t *testing.T) {
+	ctx, s := context.Background(), mem.New("foreign")
+	if _, err := storage.PutBytes(ctx, s, "photos/cat.jpg", []byte("x"), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := catalog.EnsureMarker(ctx, s, "test"); !hbackup.IsKind(err, hbackup.KindRefused) {
+		t.Fatalf("got %v", err)
+	}
+	if ok, err := storage.Exists(ctx, s, catalog.MarkerKey); ok || err != nil {
+		t.Fatalf("a marker was written into somebody's data (%v)", err)
+	}
+}
+
+func TestMarkerIsMadeOnceAndReadAfter(t *testing.T) {
+	ctx, s := context.Background(), mem.New("marker")
+	if _, err := storage.PutBytes(ctx, s, catalog.ProbePrefix+"x", []byte("x"), true); err != nil {
+		t.Fatal(err)
+	}
+	a, err := catalog.EnsureMarker(ctx, s, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := catalog.EnsureMarker(ctx, s, "two")
+	if err != nil || a != b {
+		t.Fatalf("%+v and %+v, %v", a, b, err)
+	}
+}
+
+func TestANewerLocationIsRefused(t *testing.T) {
+	ctx, s := context.Background(), mem.New("newer")
+	if _, err := storage.PutBytes(ctx, s, catalog.MarkerKey, []byte(`{"format":2,"location":"x"}`), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := catalog.EnsureMarker(ctx, s, "test"); !hbackup.IsKind(err, hbackup.KindUnsupported) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestFindImage(t *testing.T) {
+	ctx, s, id := context.Background(), mem.New("images"), ids(2)
+	im := &catalog.Image{Header: catalog.Header{ID: id[0].Image(0), Backup: id[0], Cluster: "prod", Table: orders}}
+	b, err := im.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.PutBytes(ctx, s, catalog.ImageKey(orders, im.ID), b, true); err != nil {
+		t.Fatal(err)
+	}
+	places := []catalog.Place{{Name: "empty", Store: mem.New("empty")}, {Name: "here", Store: s}}
+	for _, name := range []string{string(id[0]), string(im.ID)} {
+		f, err := catalog.FindImage(ctx, places, name, orders)
+		if err != nil || f.ID != im.ID || f.Place.Name != "here" {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+	for _, name := range []string{string(id[1]), string(id[0])[:20], ""} {
+		if _, err := catalog.FindImage(ctx, places, name, orders); !hbackup.IsKind(err, hbackup.KindNotFound) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	newest, err := catalog.NewestImage(ctx, s, orders)
+	if err != nil || newest.ID != im.ID {
+		t.Errorf("newest: %v", err)
+	}
+}
