@@ -1,0 +1,210 @@
+package config
+
+import (
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"hbackup/internal/nearest"
+)
+
+// check finds what is wrong between keys, and fills the defaults that are
+// computed. Every value on its own is already good.
+func (l *loader) check(cfg *Config) {
+	if len(cfg.Clusters) == 0 {
+		l.add(l.originOf("clusters"), "clusters", "see docs/configuration.md for a first one", "no cluster is defined")
+	}
+	for _, name := range l.names["locations"] {
+		l.checkLocation(cfg.Locations[LocationName(name)])
+	}
+	for _, cl := range cfg.AllClusters() {
+		l.checkCluster(cfg, cl)
+	}
+	l.checkPlaces(cfg)
+	if len(l.list) == 0 {
+		l.checkUse(cfg)
+	}
+}
+
+func (l *loader) checkCluster(cfg *Config, cl *Cluster) {
+	at := "clusters." + string(cl.Name)
+	reg := at + ".registry"
+	switch zk, masters := len(cl.Registry.ZooKeeper) > 0, len(cl.Registry.Masters) > 0; {
+	case zk && masters:
+		l.add(l.originOf(reg+".masters"), reg, "keep one of the two", "zookeeper and masters are both set")
+	case !zk && !masters:
+		l.add(l.originOf(reg), reg, "for example registry: {zookeeper: [zk1:2181], znode: /hbase}", "neither zookeeper nor masters is set")
+	}
+	if z := cl.Registry.ZNode; !strings.HasPrefix(z, "/") || path.Clean(z) != z {
+		l.add(l.originOf(reg+".znode"), reg+".znode", "", "%q is not an absolute path in ZooKeeper", z)
+	}
+	if err := cl.Root.checkRoot(len(cl.NameNodes) > 0); err != nil {
+		l.addErr(l.originOf(at+".root"), at+".root", err)
+	}
+	if cl.WAL == (URL{}) {
+		cl.WAL = cl.Root
+	} else if err := cl.WAL.checkRoot(len(cl.NameNodes) > 0); err != nil {
+		l.addErr(l.originOf(at+".wal"), at+".wal", err)
+	}
+	if len(cl.NameNodes) > 0 && cl.Root.Scheme != "hdfs" {
+		l.add(l.originOf(at+".namenodes"), at+".namenodes", "take the key out", "it applies to roots on hdfs:// only")
+	}
+	if cl.User == "" {
+		name, err := l.opts.osUser()
+		if err != nil {
+			l.add(l.originOf(at), at+".user", "set it to the user that HBase should see", "the operating system's user has no name: %s", oneLine(err.Error()))
+		}
+		cl.User = name
+	}
+	l.reference(cfg, at+".target", cl.Target)
+	for _, h := range cl.History {
+		l.reference(cfg, at+".history", h)
+		if h == cl.Target {
+			l.add(l.originOf(at+".history"), at+".history", "take it out of the list; the target is always read", "%s is the target already", h)
+		}
+	}
+}
+
+// reference checks that a key names a location.
+func (l *loader) reference(cfg *Config, path string, name LocationName) {
+	if cfg.Locations[name] != nil {
+		return
+	}
+	known := l.names["locations"]
+	hint := "no locations are defined; add one under locations"
+	if near := nearest.To(string(name), known); near != "" {
+		hint = "did you mean " + near + "?"
+	} else if len(known) > 0 {
+		hint = "known locations: " + strings.Join(known, ", ")
+	}
+	l.add(l.originOf(path), path, hint, "there is no location %s", printable(string(name)))
+}
+
+func (l *loader) checkLocation(loc *Location) {
+	path := "locations." + string(loc.Name)
+	if err := loc.URL.checkLocation(); err != nil {
+		l.addErr(l.originOf(path+".url"), path+".url", err)
+		return
+	}
+	if loc.URL.Scheme != "s3" {
+		l.onlyS3(loc, path)
+	}
+	for name, secret := range loc.Credentials.each() {
+		if secret.Env != "" && secret.File != "" {
+			key := path + ".credentials." + name
+			l.add(l.originOf(key+".file"), key, "keep one of the two", "env and file are both set")
+		}
+		l.absolute(path+".credentials."+name+".file", secret.File)
+	}
+	l.absolute(path+".ca_file", loc.CAFile)
+	switch a, s, t := loc.Credentials.AccessKey.IsSet(), loc.Credentials.SecretKey.IsSet(), loc.Credentials.SessionToken.IsSet(); {
+	case a && !s:
+		l.add(l.originOf(path+".credentials"), path+".credentials", "set both or neither", "access_key is set without secret_key")
+	case s && !a:
+		l.add(l.originOf(path+".credentials"), path+".credentials", "set both or neither", "secret_key is set without access_key")
+	case t && !a:
+		l.add(l.originOf(path+".credentials"), path+".credentials", "set access_key and secret_key too", "session_token is set without access_key")
+	}
+	if loc.SSE.KMSKey != "" && loc.SSE.Mode != "kms" {
+		l.add(l.originOf(path+".sse.kms_key"), path+".sse.kms_key", "set sse.mode to kms", "the key is set, but sse.mode is %s", loc.SSE.Mode)
+	}
+}
+
+// absolute refuses files that would be others when hbackup is started elsewhere.
+func (l *loader) absolute(path, file string) {
+	if file != "" && !filepath.IsAbs(file) {
+		l.add(l.originOf(path), path, "write the whole path", "%q is not an absolute path", file)
+	}
+}
+
+// onlyS3 reports keys of S3 that are set for another kind of location.
+func (l *loader) onlyS3(loc *Location, path string) {
+	for _, n := range find("locations." + placeholder).below {
+		if n.tag.Get("s3") == "" {
+			continue
+		}
+		l.eachKey(n, path+"."+n.key, func(key string, _ *node) {
+			if s, ok := l.settings[key]; ok {
+				l.add(s.origin, key, "take the key out", "it applies to s3:// only, and the location is %s", loc.URL)
+			}
+		})
+	}
+}
+
+// checkPlaces refuses locations that are the same place, or inside HBase.
+func (l *loader) checkPlaces(cfg *Config) {
+	names := l.names["locations"]
+	for i, a := range names {
+		for _, b := range names[:i] {
+			x, y := cfg.Locations[LocationName(a)], cfg.Locations[LocationName(b)]
+			path := "locations." + a + ".url"
+			if x.Endpoint != y.Endpoint || x.URL == (URL{}) {
+				continue
+			}
+			switch {
+			case x.URL == y.URL:
+				l.add(l.originOf(path), path, "one place has one name; refer to "+b, "%s is the location %s already", x.URL, b)
+			case x.URL.Contains(y.URL) || y.URL.Contains(x.URL):
+				l.warnings.add(l.originOf(path), path, "", "%s and the location %s (%s) lie inside each other", x.URL, b, y.URL)
+			}
+		}
+	}
+	for _, cl := range cfg.AllClusters() {
+		for _, name := range names {
+			u := cfg.Locations[LocationName(name)].URL
+			for _, dir := range []URL{cl.Root, cl.WAL} {
+				if dir != (URL{}) && (dir.Contains(u) || u.Contains(dir)) {
+					path := "locations." + name + ".url"
+					l.add(l.originOf(path), path, "choose a directory outside of "+dir.String(), "%s overlaps the HBase directory %s of cluster %s", u, dir, cl.Name)
+					break
+				}
+			}
+		}
+	}
+}
+
+// checkUse warns about what is defined for nothing or cannot be read here.
+func (l *loader) checkUse(cfg *Config) {
+	used := map[LocationName]bool{}
+	roots := map[string]string{}
+	for _, cl := range cfg.AllClusters() {
+		used[cl.Target] = true
+		for _, h := range cl.History {
+			used[h] = true
+		}
+		root := cl.Root.String() + " " + textOf(reflect.ValueOf(cl.NameNodes))
+		if other := roots[root]; other != "" {
+			path := "clusters." + string(cl.Name) + ".root"
+			l.warnings.add(l.originOf(path), path, "", "it is also the root of cluster %s", other)
+		}
+		roots[root] = string(cl.Name)
+	}
+	for _, name := range l.names["locations"] {
+		loc := cfg.Locations[LocationName(name)]
+		path := "locations." + name
+		if !used[loc.Name] {
+			l.warnings.add(l.originOf(path), path, "", "no cluster uses it")
+		}
+		for key, secret := range loc.Credentials.each() {
+			l.checkSecret(path+".credentials."+key, secret)
+		}
+	}
+}
+
+// checkSecret warns when a secret is not there. It is no error: another verb,
+// host or moment may have it.
+func (l *loader) checkSecret(path string, s Secret) {
+	if !s.IsSet() {
+		return
+	}
+	if _, err := s.Read(); err != nil {
+		origin := l.originOf(path)
+		for _, key := range []string{".env", ".file"} {
+			if set, ok := l.settings[path+key]; ok {
+				origin = set.origin
+			}
+		}
+		l.warnings.add(origin, path, "", "%s", oneLine(err.Error()))
+	}
+}

@@ -1,0 +1,139 @@
+// Package config reads hbackup's configuration: one YAML file, in which every
+// key can be overridden by an environment variable and by a flag. The structs in
+// this file are the one source of truth: names, types, defaults and
+// documentation of the keys are taken from their fields and tags by reflection.
+//
+// Nothing here reaches a network. A Config that Load returned without error is
+// whole: required keys are there, names refer to things that exist, values are
+// in range.
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"hbackup"
+)
+
+// Version is the version of the configuration file that this package reads.
+const Version = 1
+
+// Config is the whole of it.
+//
+// Tags: key is the name in the file; doc the documentation; default the value
+// when nothing is set, defaultdoc its description when it is computed; required
+// marks keys that must be set; enum lists the allowed values; min and max bound
+// numbers, sizes and durations; port is added to addresses without one.
+type Config struct {
+	Version   int                              `key:"version" required:"true" doc:"Version of this file's format: 1."`
+	Clusters  map[hbackup.ClusterName]*Cluster `key:"clusters" doc:"The HBase clusters, by name."`
+	Locations map[LocationName]*Location       `key:"locations" doc:"The places that hold backups, by name."`
+	Copy      Copy                             `key:"copy" doc:"How files are copied."`
+	Log       Log                              `key:"log" doc:"Messages on standard error."`
+
+	// Warnings are findings that stop nothing.
+	Warnings []Problem `key:"-"`
+	// File is the absolute path of the file that was read.
+	File string `key:"-"`
+
+	values []Value
+}
+
+// Cluster is one HBase cluster: how it is reached and where its backups go.
+type Cluster struct {
+	Name hbackup.ClusterName `key:"-"`
+
+	Registry  Registry       `key:"registry" doc:"How the active master and the region servers are found: either zookeeper or masters."`
+	Root      URL            `key:"root" required:"true" doc:"HBase's root directory (hbase.rootdir), fully qualified." example:"hdfs://nn1:8020/hbase"`
+	NameNodes []HostPort     `key:"namenodes" port:"8020" doc:"The name nodes when root names an HDFS nameservice instead of a host." example:"[nn1:8020, nn2:8020]"`
+	WAL       URL            `key:"wal" defaultdoc:"root" doc:"HBase's write-ahead-log directory (hbase.wal.dir), fully qualified." example:"hdfs://nn1:8020/hbase-wal"`
+	User      string         `key:"user" defaultdoc:"the operating system's user" doc:"User name given to HBase and HDFS (SIMPLE authentication)." example:"hbase"`
+	Target    LocationName   `key:"target" required:"true" doc:"The location that new backups are written to." example:"main"`
+	History   []LocationName `key:"history" doc:"Earlier locations that still hold backups; they are read, never written." example:"[old]"`
+
+	SnapshotTTL      time.Duration `key:"snapshot_ttl" default:"72h" min:"10m" max:"8760h" doc:"How long HBase keeps a snapshot of ours if nobody deletes it, for the case that hbackup and its host are gone for good."`
+	OperationTimeout time.Duration `key:"operation_timeout" default:"10m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
+}
+
+// Registry says where to ask for the active master. Exactly one of ZooKeeper
+// and Masters is set.
+type Registry struct {
+	ZooKeeper []HostPort `key:"zookeeper" port:"2181" doc:"The ZooKeeper quorum." example:"[zk1:2181, zk2:2181, zk3:2181]"`
+	ZNode     string     `key:"znode" default:"/hbase" doc:"HBase's parent node in ZooKeeper (zookeeper.znode.parent)."`
+	Masters   []HostPort `key:"masters" port:"16000" doc:"The masters, or other bootstrap nodes; HBase is then reached without ZooKeeper." example:"[m1:16000, m2:16000]"`
+}
+
+// Location is one place that holds backups.
+type Location struct {
+	Name LocationName `key:"-"`
+
+	URL         URL         `key:"url" required:"true" doc:"The fully qualified place: s3://bucket/prefix or file:///directory." example:"s3://backups/hbase"`
+	Endpoint    Endpoint    `key:"endpoint" s3:"true" doc:"Address of an S3 service that is not AWS." example:"https://s3.example.org"`
+	Region      string      `key:"region" s3:"true" defaultdoc:"as the AWS SDK finds it" doc:"AWS region, or what the service calls so." example:"eu-central-1"`
+	PathStyle   bool        `key:"path_style" s3:"true" default:"false" doc:"Put the bucket into the path instead of the host name; most services that are not AWS need it."`
+	Credentials Credentials `key:"credentials" s3:"true" doc:"Access keys, by reference. Without them the AWS SDK looks at its usual places (environment, profile, instance role)."`
+	CAFile      string      `key:"ca_file" s3:"true" doc:"PEM file with the authorities that the endpoint's certificate is checked against." example:"/etc/ssl/private-ca.pem"`
+
+	StorageClass string `key:"storage_class" s3:"true" doc:"S3 storage class of the files; empty means the bucket's own." example:"STANDARD_IA"`
+	SSE          SSE    `key:"sse" s3:"true" doc:"Encryption by the store."`
+	PartSize     Size   `key:"part_size" s3:"true" default:"16MiB" min:"5MiB" max:"5GiB" doc:"Size of the parts of a multipart upload."`
+}
+
+// Credentials are references to the parts of an S3 access key.
+type Credentials struct {
+	AccessKey    Secret `key:"access_key" doc:"Access key id."`
+	SecretKey    Secret `key:"secret_key" doc:"Secret access key."`
+	SessionToken Secret `key:"session_token" doc:"Session token of temporary credentials."`
+}
+
+// SSE is server-side encryption.
+type SSE struct {
+	Mode   string `key:"mode" enum:"none,aes256,kms" default:"none" doc:"none leaves it to the bucket; aes256 uses the store's own key; kms a key of its key service."`
+	KMSKey string `key:"kms_key" doc:"Key id or ARN; only with mode kms." example:"alias/backups"`
+}
+
+// Copy bounds the copying of files.
+type Copy struct {
+	Concurrency          int  `key:"concurrency" default:"8" min:"1" max:"256" doc:"Files in flight at once."`
+	VerifyHFileChecksums bool `key:"verify_hfile_checksums" default:"true" doc:"Check HBase's own block checksums while the bytes pass, so that damage at the source is found when it is backed up."`
+}
+
+// Log is about messages on standard error.
+type Log struct {
+	Level  string `key:"level" enum:"debug,info,warn,error" default:"info" doc:"The least important messages that are shown."`
+	Format string `key:"format" enum:"text,json" default:"text" doc:"How a message is written."`
+}
+
+// Cluster gives the cluster of that name; an unknown one is KindNotFound.
+func (c *Config) Cluster(name hbackup.ClusterName) (*Cluster, error) {
+	if cl := c.Clusters[name]; cl != nil {
+		return cl, nil
+	}
+	known := make([]string, 0, len(c.Clusters))
+	for _, cl := range c.AllClusters() {
+		known = append(known, string(cl.Name))
+	}
+	return nil, hbackup.Errorf("find cluster", string(name), hbackup.KindNotFound, "%s defines no such cluster", c.File).
+		WithHint("it defines: %s", strings.Join(known, ", "))
+}
+
+// AllClusters gives every cluster, ordered by name.
+func (c *Config) AllClusters() []*Cluster {
+	all := make([]*Cluster, 0, len(c.Clusters))
+	for _, cl := range c.Clusters {
+		all = append(all, cl)
+	}
+	slices.SortFunc(all, func(a, b *Cluster) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	return all
+}
+
+// LocationsOf gives the locations that hold backups of the cluster: its target
+// first, then its history in the order of the file.
+func (c *Config) LocationsOf(cl *Cluster) []*Location {
+	all := []*Location{c.Locations[cl.Target]}
+	for _, name := range cl.History {
+		all = append(all, c.Locations[name])
+	}
+	return all
+}
