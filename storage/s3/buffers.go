@@ -1,0 +1,80 @@
+package s3
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// buffers lends memory for bodies and never holds more than its budget, lent and
+// kept for the next one together.
+type buffers struct {
+	budget int64
+	lent   *semaphore.Weighted // in bytes
+
+	mu   sync.Mutex
+	kept map[int64][][]byte // by size
+	size int64              // bytes that are lent or kept
+}
+
+const smallestBuffer = 16 << 10
+
+func newBuffers(budget int64) *buffers {
+	return &buffers{budget: budget, lent: semaphore.NewWeighted(budget), kept: map[int64][][]byte{}}
+}
+
+// classOf rounds up to a power of two, so that buffers fit many objects; a size
+// above half the budget is taken as it is.
+func (b *buffers) classOf(size int64) int64 {
+	class := int64(1) << bits.Len64(uint64(max(size, smallestBuffer)-1))
+	if class > b.budget/2 {
+		return max(size, smallestBuffer)
+	}
+	return class
+}
+
+// get gives a buffer of that length, when so much of the budget is free. One
+// that is larger than the whole budget is lent alone.
+func (b *buffers) get(ctx context.Context, size int64) ([]byte, error) {
+	class := b.classOf(size)
+	if err := b.lent.Acquire(ctx, min(class, b.budget)); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if free := b.kept[class]; len(free) > 0 {
+		buf := free[len(free)-1]
+		b.kept[class] = free[:len(free)-1]
+		return buf[:size], nil
+	}
+	b.makeRoom(class)
+	b.size += class
+	return make([]byte, size, class), nil
+}
+
+// makeRoom forgets kept buffers until another one of that size is within the budget.
+func (b *buffers) makeRoom(class int64) {
+	for other, free := range b.kept {
+		for len(free) > 0 && b.size+class > b.budget {
+			free[len(free)-1] = nil
+			free = free[:len(free)-1]
+			b.size -= other
+		}
+		b.kept[other] = free
+	}
+}
+
+// put takes back what get gave.
+func (b *buffers) put(buf []byte) {
+	class := int64(cap(buf))
+	b.mu.Lock()
+	if b.size > b.budget {
+		b.size -= class // a part larger than the budget
+	} else {
+		b.kept[class] = append(b.kept[class], buf)
+	}
+	b.mu.Unlock()
+	b.lent.Release(min(class, b.budget))
+}

@@ -1,0 +1,47 @@
+package s3
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"hbackup/e2e/servers"
+	"hbackup/storage"
+	"hbackup/storage/storetest"
+)
+
+func TestContract(t *testing.T) {
+	testContract(t, gateway, func(c *Config) {})
+}
+
+func TestContractTLS(t *testing.T) {
+	testContract(t, gatewayTLS, func(c *Config) {})
+}
+
+func testContract(t *testing.T, g *servers.S3, change func(*Config), opts ...storetest.Option) {
+	c := configFor(t, g)
+	change(&c)
+	opts = append(opts,
+		storetest.PartSize(c.PartSize),
+		storetest.NoNesting(), // the gateway keeps objects as files
+		storetest.FolderMarker(func(t *testing.T, s storage.Store, name string) {
+			st := s.(*Store)
+			full := st.full(name)
+			_, err := st.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &st.c.Bucket, Key: &full, Body: bytes.NewReader(nil)})
+			if err != nil {
+				t.Fatalf("put the folder marker %s: %v", name, err)
+			}
+		}))
+	storetest.Run(t, func(t *testing.T) storage.Store {
+		each := configFor(t, g)
+		change(&each)
+		s := open(t, each)
+		t.Cleanup(func() {
+			if left := openUploads(t, s); len(left) > 0 {
+				t.Errorf("uploads were left open: %v", left)
+			}
+		})
+		return s
+	}, opts...)
+}

@@ -1,0 +1,190 @@
+package s3
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+
+	"hbackup"
+	"hbackup/storage"
+)
+
+// inParts puts the object as a multipart upload. The object becomes visible with
+// the completion, which is sent only after the body has ended as promised.
+func (p *put) inParts(ctx context.Context) (time.Time, error) {
+	if p.opts.IfAbsent {
+		// The condition counts at the completion; this only saves sending the
+		// bytes when it cannot hold any more.
+		if _, err := p.Stat(ctx, p.key); err == nil {
+			return time.Time{}, p.exists(errTaken)
+		} else if !hbackup.IsKind(err, hbackup.KindNotFound) {
+			return time.Time{}, err
+		}
+	}
+	id, err := p.create(ctx)
+	if err != nil {
+		return time.Time{}, p.fail(ctx, err)
+	}
+	parts, err := p.sendParts(ctx, id)
+	if err != nil {
+		p.abort(ctx, id)
+		return time.Time{}, p.fail(ctx, err)
+	}
+	return p.complete(ctx, id, parts)
+}
+
+func (p *put) create(ctx context.Context) (id string, err error) {
+	in := &s3.CreateMultipartUploadInput{
+		Bucket: &p.c.Bucket, Key: &p.name,
+		ContentType:          aws.String("application/octet-stream"),
+		Metadata:             map[string]string{stampName: p.stamp},
+		StorageClass:         types.StorageClass(p.c.StorageClass),
+		ServerSideEncryption: types.ServerSideEncryption(p.c.Encryption),
+	}
+	if p.c.KMSKey != "" {
+		in.SSEKMSKeyId = &p.c.KMSKey
+	}
+	if p.c.Checksum == ChecksumCRC64NVME {
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc64nvme
+		in.ChecksumType = types.ChecksumTypeFullObject
+	}
+	out, err := p.client.CreateMultipartUpload(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	if out.UploadId == nil || *out.UploadId == "" {
+		return "", hbackup.Errorf("start upload", p.loc.At(p.key), hbackup.KindUnsupported, "the store gave no upload id")
+	}
+	if at := out.AbortDate; at != nil && time.Until(*at) < 24*time.Hour {
+		p.c.Logger.Warn("a lifecycle rule of the bucket aborts uploads soon after they begin; let it wait longer than the longest upload",
+			"object", p.loc.At(p.key), "at", at.UTC().Format(time.RFC3339), "rule", aws.ToString(out.AbortRuleId))
+	}
+	return *out.UploadId, nil
+}
+
+// sendParts reads the body and uploads its parts. When it returns, no request is
+// under way any more.
+func (p *put) sendParts(ctx context.Context, id string) ([]types.CompletedPart, error) {
+	size := partSizeFor(p.opts.Size, p.c.PartSize)
+	count := (p.opts.Size + size - 1) / size
+	parts := make([]types.CompletedPart, count)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(p.c.Parallel)
+	for i := range count {
+		n := min(size, p.opts.Size-i*size)
+		buf, err := p.buffers.get(gctx, n)
+		if err != nil {
+			break // gctx is over; Wait says why
+		}
+		before := p.body.Digest()
+		if err := p.fill(buf, i == count-1); err != nil {
+			p.buffers.put(buf)
+			g.Go(func() error { return err })
+			break
+		}
+		digest := combine(before, p.body.Digest(), n) // what has to follow before to give the sum
+		g.Go(func() error {
+			defer p.buffers.put(buf)
+			var err error
+			parts[i], err = p.sendPart(gctx, id, int32(i+1), buf, digest)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return parts, ctx.Err()
+}
+
+func (p *put) sendPart(ctx context.Context, id string, number int32, buf []byte, digest storage.Digest) (types.CompletedPart, error) {
+	load := newPayload(buf)
+	defer load.release()
+	in := &s3.UploadPartInput{
+		Bucket: &p.c.Bucket, Key: &p.name, UploadId: &id, PartNumber: &number, Body: newReplaced(buf),
+	}
+	in.ChecksumCRC64NVME, in.ContentMD5 = p.checksums(digest, buf)
+	// A part whose last byte has left lands whatever we do; its answer is awaited,
+	// so that it does not land behind an abort.
+	ctx, cancel := p.guard(ctx, load)
+	defer cancel()
+	out, err := p.client.UploadPart(load.with(ctx), in, p.unsigned())
+	if err != nil {
+		return types.CompletedPart{}, err
+	}
+	if got, ok := decodeDigest(out.ChecksumCRC64NVME); ok && got != digest {
+		return types.CompletedPart{}, hbackup.Errorf("put part", p.loc.At(p.key), hbackup.KindCorrupt,
+			"the store has stored %s as part %d; %s was sent", got, number, digest)
+	}
+	return types.CompletedPart{PartNumber: &number, ETag: out.ETag, ChecksumCRC64NVME: in.ChecksumCRC64NVME}, nil
+}
+
+// complete makes the object visible.
+func (p *put) complete(ctx context.Context, id string, parts []types.CompletedPart) (time.Time, error) {
+	in := &s3.CompleteMultipartUploadInput{
+		Bucket: &p.c.Bucket, Key: &p.name, UploadId: &id,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	}
+	if p.c.Checksum == ChecksumCRC64NVME {
+		in.ChecksumCRC64NVME = aws.String(encodeDigest(p.body.Digest()))
+		in.ChecksumType = types.ChecksumTypeFullObject
+		in.MpuObjectSize = &p.opts.Size
+	}
+	if p.opts.IfAbsent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	rctx, cancel := p.guard(ctx, nil)
+	defer cancel()
+	out, err := p.client.CompleteMultipartUpload(rctx, in)
+	if err == nil {
+		modified, _ := dateIn(out.ResultMetadata)
+		return modified, p.checkStored(out.ChecksumCRC64NVME)
+	}
+	// A repetition of a completion that did succeed is answered with 404, 412 or
+	// 200, as the store likes, and a 200 may carry an error: only the object
+	// itself can tell. An upload that may have become an object is not aborted,
+	// because there are stores that then destroy the object.
+	switch found, modified := p.look(ctx); found {
+	case foundOurs:
+		return modified, nil
+	case foundOther:
+		p.abort(ctx, id)
+		if p.opts.IfAbsent {
+			return time.Time{}, p.exists(errTaken)
+		}
+	case foundNothing:
+		p.abort(ctx, id)
+	case foundUnknown:
+		p.c.Logger.Warn("an upload was left open, because it is not known whether it has become an object",
+			"object", p.loc.At(p.key), "upload", id, "error", err.Error())
+	}
+	return time.Time{}, p.fail(ctx, err)
+}
+
+// abort gives up the upload, also when the caller's context is over. A part whose
+// connection broke may land after the abort, so it looks whether any is left.
+func (p *put) abort(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.c.settle)
+	defer cancel()
+	var err error
+	for range 3 {
+		_, err = p.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &p.c.Bucket, Key: &p.name, UploadId: &id})
+		if err != nil && statusOf(err) != 404 {
+			break
+		}
+		var left *s3.ListPartsOutput
+		left, err = p.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &p.c.Bucket, Key: &p.name, UploadId: &id, MaxParts: aws.Int32(1)})
+		if err != nil && statusOf(err) == 404 || err == nil && len(left.Parts) == 0 {
+			return
+		}
+	}
+	text := "parts keep coming in"
+	if err != nil {
+		text = p.judge(err).text
+	}
+	p.c.Logger.Warn("an upload could not be aborted; its parts take room in the bucket until it is",
+		"object", p.loc.At(p.key), "upload", id, "error", text)
+}
