@@ -160,6 +160,9 @@ func (h *HBase) ConfDir() string { return h.dir.path("conf") }
 // LogFile has the output of master and region servers.
 func (h *HBase) LogFile() string { return h.dir.path("hbase.log") }
 
+// PID is the process id of the server.
+func (h *HBase) PID() int { return h.process.pid }
+
 // Kill ends master and region servers at once, as a power cut would. Restart brings them back.
 func (h *HBase) Kill() { h.process.kill() }
 

@@ -136,6 +136,9 @@ func (h *HDFS) ConfDir() string { return h.dir.path("conf-hdfs") }
 // LogFile has the output of both nodes.
 func (h *HDFS) LogFile() string { return h.dir.path("hdfs.log") }
 
+// PID is the process id of the server.
+func (h *HDFS) PID() int { return h.process.pid }
+
 // Kill ends HDFS at once, as a power cut would. Restart brings it back.
 func (h *HDFS) Kill() { h.process.kill() }
 

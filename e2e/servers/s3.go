@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"hbackup"
@@ -179,24 +178,8 @@ func (s *S3) LogFile() string { return s.dir.path("s3.log") }
 // HTTPClient trusts the gateway's certificate.
 func (s *S3) HTTPClient() *http.Client { return s.client }
 
-// Requests counts the requests in the access log, by operation such as
-// "REST.PUT.OBJECT".
-func (s *S3) Requests() (map[string]int, error) {
-	text, err := os.ReadFile(s.AccessLogFile())
-	if err != nil {
-		return nil, err
-	}
-	counts := map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		for _, word := range strings.Fields(line) {
-			if strings.HasPrefix(word, "REST.") {
-				counts[word]++
-				break
-			}
-		}
-	}
-	return counts, nil
-}
+// PID is the process id of the server.
+func (s *S3) PID() int { return s.process.pid }
 
 // Kill ends the gateway at once. Restart brings it back.
 func (s *S3) Kill() { s.process.kill() }
