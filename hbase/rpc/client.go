@@ -29,10 +29,11 @@ type Client struct {
 // address or a cluster that is down is known at once. It does not wait for a
 // master. Errors: usage for a bad configuration, unavailable and denied.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := newClient(cfg.withDefaults())
+	c := newClient(cfg)
 	id, err := c.registry.clusterID(ctx)
 	if err != nil {
 		c.Close()
