@@ -86,7 +86,10 @@ func decodeManifest(data []byte) (*Manifest, error) {
 		}
 		m.Regions = append(m.Regions, region)
 	}
-	return m, m.check()
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // check looks at what holds between the parts of a manifest.

@@ -68,17 +68,23 @@ func ReadFrom(get Getter) (*Manifest, error) {
 	if err != nil {
 		return nil, hbackup.E(op, ManifestFile, hbackup.KindCorrupt, err)
 	}
-	return m, m.describe(d, op, ManifestFile)
+	if err := m.describe(d, op, ManifestFile); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // describe adds the description, which must speak of the same table.
 func (m *Manifest) describe(d Description, op, at string) error {
 	m.Description = d
-	if m.Schema.Table.IsZero() || m.Schema.Table == d.Table {
+	table := m.Schema.Table
+	if table.IsZero() && len(m.Regions) > 0 {
+		table = m.Regions[0].Table // not finished yet
+	}
+	if table.IsZero() || table == d.Table {
 		return nil
 	}
-	return hbackup.Errorf(op, at, hbackup.KindCorrupt,
-		"the manifest is one of table %s, the description of %s", m.Schema.Table, d.Table)
+	return hbackup.Errorf(op, at, hbackup.KindCorrupt, "the manifest is one of table %s, the description of %s", table, d.Table)
 }
 
 // Read reads a snapshot below a cluster's root directory. It looks at the
@@ -121,7 +127,10 @@ func ReadFromDir(ctx context.Context, fs FS, dir string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, m.describe(d, "read snapshot", fs.URI()+dir)
+	if err := m.describe(d, "read snapshot", fs.URI()+dir); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // readRegions reads the region-manifest.<encoded> files of a snapshot in progress.
