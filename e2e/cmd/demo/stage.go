@@ -28,7 +28,7 @@ type stage struct {
 	prod    *servers.Cluster // the cluster that is backed up
 	other   *servers.Cluster // an empty one
 	s3      *servers.S3
-	seen    map[string]int // S3 requests so far, by operation
+	seen    int // S3 requests so far
 }
 
 // open starts the servers, side by side.
@@ -37,7 +37,7 @@ func (s *stage) open() (err error) {
 		return err
 	}
 	say("Preparing what the servers need (the first time this fetches about 130 MB).")
-	if err := servers.Prepare(s.ctx, func(format string, a ...any) { fmt.Printf("    "+format+"\n", a...) }, servers.V26); err != nil {
+	if err := servers.Prepare(s.ctx, func(format string, a ...any) { fmt.Printf("    "+format+"\n", a...) }, servers.HBase26); err != nil {
 		return err
 	}
 	say("Starting two HBase clusters, each with an HDFS of its own, and an S3 server.")
@@ -57,7 +57,7 @@ func (s *stage) open() (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	fmt.Printf("    up after %s: HBase %s at %s, another at %s, S3 at %s\n", took(began), servers.V26, s.prod.ZooKeeper(), s.other.ZooKeeper(), s.s3.Endpoint())
+	fmt.Printf("    up after %s: HBase %s at %s, another at %s, S3 at %s\n", took(began), servers.HBase26, s.prod.ZooKeeper(), s.other.ZooKeeper(), s.s3.Endpoint())
 	return s.writeConfig()
 }
 
@@ -117,21 +117,25 @@ func (s *stage) run(args ...string) (string, error) {
 
 // requests says which S3 requests were made since the last call.
 func (s *stage) requests() string {
-	now, err := s.s3.Requests()
+	all, err := s.s3.Requests()
 	if err != nil {
 		return ""
 	}
-	var parts []string
-	for _, op := range slices.Sorted(maps.Keys(now)) {
-		if n := now[op] - s.seen[op]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, strings.TrimPrefix(op, "REST.")))
-		}
+	counts := map[string]int{}
+	var sent int64
+	for _, r := range all[s.seen:] {
+		counts[r.Operation]++
+		sent += r.ObjectSize
 	}
-	s.seen = now
+	s.seen = len(all)
+	var parts []string
+	for _, op := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[op], op))
+	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "; S3 requests: " + strings.Join(parts, ", ")
+	return fmt.Sprintf("; %.1f MiB sent; S3 requests: %s", float64(sent)/(1<<20), strings.Join(parts, ", "))
 }
 
 func say(format string, a ...any) { fmt.Printf("\n"+format+"\n", a...) }

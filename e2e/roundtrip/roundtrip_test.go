@@ -1,0 +1,98 @@
+package roundtrip
+
+import (
+	"strings"
+	"testing"
+
+	"hbackup/e2e/servers"
+)
+
+// TestEveryKindOfTable backs all kinds up in one run to each location, restores
+// every table and compares raw cells, delete markers included. Then each
+// restored table lives on: the snapshot is gone, janitor and cleaners run with
+// TTL zero, it is reopened, compacted, cleaned and reopened again, and must still
+// show the same cells.
+func TestEveryKindOfTable(t *testing.T) {
+	x := tool(t)
+	check(t, cluster.SetCompaction(t.Context(), false))
+	var tables []string
+	raw, visible := map[string]servers.Dump{}, map[string]servers.Dump{}
+	for _, k := range kinds {
+		k.make(t, k.table)
+		tables = append(tables, k.table)
+		raw[k.table], visible[k.table] = dump(t, cluster, k.table, true), dump(t, cluster, k.table, false)
+	}
+	ids := map[string]string{"s3": x.Backup(t, "prod", tables...), "file": x.Backup(t, "dir", tables...)}
+	noneLeft(t, cluster)
+	for _, id := range ids {
+		x.OK(t, "verify", id)
+	}
+	check(t, cluster.SetCompaction(t.Context(), true))
+
+	for i, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			for where, id := range ids {
+				as := restoredName(k.table, where)
+				// Two full passes over so many tables are not needed: the life
+				// after the restore is tried from one location each.
+				lives := (i%2 == 0) == (where == "s3")
+				x.OK(t, "restore", id, "--table", k.table, "--as", as)
+				check(t, servers.DiffDumps(raw[k.table], dump(t, cluster, as, true)))
+				check(t, servers.DiffDumps(visible[k.table], dump(t, cluster, as, false)))
+				if lives {
+					liveOn(t, cluster, as, visible[k.table])
+				}
+				check(t, cluster.Drop(t.Context(), as))
+			}
+			noneLeft(t, cluster)
+		})
+	}
+}
+
+// liveOn does to a restored table what its life will bring.
+func liveOn(t *testing.T, c *servers.Cluster, table string, want servers.Dump) {
+	t.Helper()
+	ctx := t.Context()
+	janitor := func() {
+		t.Helper()
+		_, err := c.RunCatalogJanitor(ctx)
+		check(t, err)
+		_, err = c.RunCleaner(ctx)
+		check(t, err)
+	}
+	noneLeft(t, c)
+	janitor()
+	check(t, c.Reopen(ctx, table))
+	check(t, servers.DiffDumps(want, dump(t, c, table, false)))
+	check(t, c.MajorCompact(ctx, table))
+	check(t, c.ArchiveCompacted(ctx))
+	janitor()
+	check(t, c.Reopen(ctx, table))
+	check(t, servers.DiffDumps(want, dump(t, c, table, false)))
+}
+
+// TestSecondCluster restores to a cluster that has never seen the table, with a
+// name space that is missing there. MOB cells carry the name of their table.
+func TestSecondCluster(t *testing.T) {
+	other := servers.ForTest(t).Cluster(servers.ClusterOptions{HBase: servers.EagerCleaners()})
+	both := toolOf(t, other)
+	tables := []string{"second:mixed", "second:mob"}
+	create(t, tables[0], servers.HexSplits(3), servers.FamilySpec{Name: "a", Versions: 5}, servers.FamilySpec{Name: "b"})
+	fill(t, tables[0], servers.Mixed(21, 1000))
+	create(t, tables[1], nil, servers.FamilySpec{Name: "f", MOB: true, MOBThreshold: 1000})
+	load := servers.Mixed(22, 300)
+	load.BigPercent, load.BigBytes = 30, 5000
+	fill(t, tables[1], load)
+	id := both.Backup(t, "prod", tables...)
+	for _, table := range tables {
+		want, wantVisible := dump(t, cluster, table, true), dump(t, cluster, table, false)
+		r := both.Run(t.Context(), "restore", id, "--table", table, "--as", table, "--from-cluster", "prod", "--to-cluster", "other")
+		if table == tables[0] && (r.Code != 15 && r.Code != 10 || !strings.Contains(r.Stderr, "--create-namespace")) {
+			t.Errorf("a missing name space: %s", r)
+		}
+		both.OK(t, "restore", id, "--table", table, "--as", table, "--from-cluster", "prod", "--to-cluster", "other", "--create-namespace")
+		check(t, servers.DiffDumps(want, dump(t, other, table, true)))
+		liveOn(t, other, table, wantVisible)
+	}
+	noneLeft(t, other)
+}
