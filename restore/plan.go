@@ -1,0 +1,109 @@
+package restore
+
+import (
+	"path"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/hbase/snapshot"
+)
+
+// plan is what one attempt puts on the cluster. Making it reads and changes
+// nothing.
+type plan struct {
+	attempt attempt
+	table   hbackup.TableName // to be made
+
+	manifest []byte // content of data.manifest
+	info     []byte // content of .snapshotinfo
+	regions  []snapshot.Region
+
+	folders []folder
+	files   int
+	bytes   int64
+	notes   []string
+}
+
+// folder is a directory below the root with the files that must be in it.
+type folder struct {
+	dir   string // relative to the root
+	files []file
+	// shared says that the place is not the attempt's own: MOB files keep their
+	// name and their table's folder, where the table itself, another clone or
+	// another restore may use the same file.
+	shared bool
+}
+
+// file is one file to be brought to the cluster.
+type file struct {
+	from   *catalog.File
+	target snapshot.Target // of the bytes at the source
+	name   string
+}
+
+// makePlan composes what may be cloned and looks up the size and digest of every
+// file that it needs in the image.
+func makePlan(im *catalog.Image, m *snapshot.Manifest, a attempt, table hbackup.TableName) (*plan, error) {
+	c, err := snapshot.Compose(m, snapshot.ComposeOptions{Name: a.id.snapshot(), Job: a.job()})
+	if err != nil {
+		return nil, err
+	}
+	// The time names the attempt; see attempt.
+	c.Manifest.Description.Created = a.created
+	p := &plan{attempt: a, table: table, regions: c.Manifest.Regions, files: len(c.Staged), notes: c.Notes}
+	if p.manifest, err = snapshot.EncodeManifest(c.Manifest); err != nil {
+		return nil, err
+	}
+	if p.info, err = c.Manifest.Description.Encode(); err != nil {
+		return nil, err
+	}
+	for _, s := range c.Staged {
+		f, err := lookUp(im, s.From, s.Size)
+		if err != nil {
+			return nil, err
+		}
+		dir, name := path.Split(s.Path)
+		dir = path.Clean(dir)
+		if n := len(p.folders); n == 0 || p.folders[n-1].dir != dir {
+			p.folders = append(p.folders, folder{dir: dir, shared: s.From.MOB})
+		}
+		last := &p.folders[len(p.folders)-1]
+		last.files = append(last.files, file{from: f, target: s.From, name: name})
+		p.bytes += f.Size
+	}
+	return p, nil
+}
+
+// serving gives the regions of the table, without the one that holds MOB files.
+func (p *plan) serving() []*snapshot.Region {
+	var out []*snapshot.Region
+	for i := range p.regions {
+		if r := &p.regions[i]; !r.IsMOB() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// stage is the attempt's own folder below the root.
+func (p *plan) stage() string {
+	return "archive/data/" + snapshot.StageNamespace + "/" + p.attempt.job()
+}
+
+// task is one file to be copied, with its place.
+type task struct {
+	dir    string
+	shared bool
+	file
+}
+
+// tasks walks the files.
+func (p *plan) tasks(yield func(task, error) bool) {
+	for i := range p.folders {
+		for _, f := range p.folders[i].files {
+			if !yield(task{p.folders[i].dir, p.folders[i].shared, f}, nil) {
+				return
+			}
+		}
+	}
+}
