@@ -14,6 +14,7 @@ import (
 
 	"hbackup"
 	"hbackup/hbase/rootfs"
+	"hbackup/hbase/rpc"
 	"hbackup/internal/failpoint"
 	"hbackup/storage"
 )
@@ -67,28 +68,19 @@ type Source struct {
 	Root   string // path of HBase's root directory in FS
 }
 
-// Master is what a backup asks of HBase.
+// Master is what a backup asks of HBase; rpc.Client does it.
 type Master interface {
-	// Cluster gives HBase's own id of the cluster and its version.
-	Cluster(ctx context.Context) (id, version string, err error)
-	// TableDisabled reports the table's state; a missing table is KindNotFound.
-	TableDisabled(ctx context.Context, t hbackup.TableName) (bool, error)
-	// NamespaceConfiguration gives the settings of a name space.
-	NamespaceConfiguration(ctx context.Context, ns string) (map[string]string, error)
-	// TakeSnapshot takes a snapshot and returns when it is complete. A snapshot
-	// of that name that is there already is KindExists.
-	TakeSnapshot(ctx context.Context, name string, t hbackup.TableName, ttl time.Duration) error
-	// Snapshots lists the completed snapshots.
-	Snapshots(ctx context.Context) ([]SnapshotInfo, error)
-	// DeleteSnapshot deletes one; a missing one is no error.
+	ClusterID() string
+	Version(ctx context.Context) (rpc.Version, error)
+	// TableState fails with KindNotFound for a missing table.
+	TableState(ctx context.Context, t hbackup.TableName) (rpc.TableState, error)
+	Namespaces(ctx context.Context) ([]rpc.Namespace, error)
+	// Snapshot returns when the snapshot is complete. One of that name that is
+	// there already is KindExists.
+	Snapshot(ctx context.Context, r rpc.SnapshotRequest) error
+	Snapshots(ctx context.Context) ([]rpc.SnapshotInfo, error)
+	// DeleteSnapshot counts a missing snapshot as deleted.
 	DeleteSnapshot(ctx context.Context, name string) error
-}
-
-// SnapshotInfo describes a completed snapshot on the cluster.
-type SnapshotInfo struct {
-	Name    string
-	Table   hbackup.TableName
-	Created time.Time
 }
 
 // Target is where the images go.

@@ -164,12 +164,13 @@ func (r *run) sameAs(job catalog.Job) error {
 // lookAtCluster finds what is wrong with the request or the cluster while
 // nothing has been written yet.
 func (r *run) lookAtCluster(ctx context.Context) error {
-	var err error
-	if r.clusterID, r.version, err = r.src.Master.Cluster(ctx); err != nil {
+	version, err := r.src.Master.Version(ctx)
+	if err != nil {
 		return hbackup.E("reach cluster", string(r.req.Cluster), hbackup.KindOther, err)
 	}
+	r.clusterID, r.version = r.src.Master.ClusterID(), version.String()
 	for _, t := range r.req.Tables {
-		if _, err := r.src.Master.TableDisabled(ctx, t); err != nil {
+		if _, err := r.src.Master.TableState(ctx, t); err != nil {
 			return hbackup.E("look up table", t.String(), hbackup.KindOther, err)
 		}
 	}

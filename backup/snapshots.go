@@ -5,17 +5,18 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/hbase/rpc"
 )
 
 // takeSnapshot takes the snapshot, or takes over the one of that name that an
 // earlier try of this run has left.
-func (r *run) takeSnapshot(ctx context.Context, name string, t hbackup.TableName) (SnapshotInfo, error) {
+func (r *run) takeSnapshot(ctx context.Context, name string, t hbackup.TableName) (rpc.SnapshotInfo, error) {
 	info, found, err := r.findSnapshot(ctx, name)
 	if err != nil {
 		return info, err
 	}
 	if !found {
-		err := r.src.Master.TakeSnapshot(ctx, name, t, r.opts.SnapshotTTL)
+		err := r.src.Master.Snapshot(ctx, rpc.SnapshotRequest{Name: name, Table: t, TTL: r.opts.SnapshotTTL})
 		if err != nil && !hbackup.IsKind(err, hbackup.KindExists) {
 			return info, hbackup.E("take snapshot of", t.String(), hbackup.KindOther, err)
 		}
@@ -33,21 +34,21 @@ func (r *run) takeSnapshot(ctx context.Context, name string, t hbackup.TableName
 	return info, nil
 }
 
-func (r *run) findSnapshot(ctx context.Context, name string) (SnapshotInfo, bool, error) {
+func (r *run) findSnapshot(ctx context.Context, name string) (rpc.SnapshotInfo, bool, error) {
 	all, err := r.src.Master.Snapshots(ctx)
 	if err != nil {
-		return SnapshotInfo{}, false, hbackup.E("list snapshots of", string(r.req.Cluster), hbackup.KindOther, err)
+		return rpc.SnapshotInfo{}, false, hbackup.E("list snapshots of", string(r.req.Cluster), hbackup.KindOther, err)
 	}
 	for _, s := range all {
 		if s.Name == name {
 			return s, true, nil
 		}
 	}
-	return SnapshotInfo{}, false, nil
+	return rpc.SnapshotInfo{}, false, nil
 }
 
 // stillThere fails when the snapshot was deleted, or replaced, since it was taken.
-func (r *run) stillThere(ctx context.Context, taken SnapshotInfo) error {
+func (r *run) stillThere(ctx context.Context, taken rpc.SnapshotInfo) error {
 	now, found, err := r.findSnapshot(ctx, taken.Name)
 	if err != nil {
 		return err
@@ -60,11 +61,7 @@ func (r *run) stillThere(ctx context.Context, taken SnapshotInfo) error {
 }
 
 func (r *run) dropSnapshot(ctx context.Context, name string) error {
-	err := r.src.Master.DeleteSnapshot(ctx, name)
-	if hbackup.IsKind(err, hbackup.KindNotFound) {
-		return nil
-	}
-	return err
+	return r.src.Master.DeleteSnapshot(ctx, name)
 }
 
 // dropLeftovers deletes the snapshots of runs of this cluster that have died. A

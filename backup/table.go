@@ -11,6 +11,7 @@ import (
 	"hbackup/catalog"
 	"hbackup/committer"
 	"hbackup/engine"
+	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 	"hbackup/internal/failpoint"
 	"hbackup/storage"
@@ -56,7 +57,7 @@ func (r *run) table(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 }
 
 // image makes and commits the image of a snapshot.
-func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID, taken SnapshotInfo) (line catalog.TableRun, err error) {
+func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID, taken rpc.SnapshotInfo) (line catalog.TableRun, err error) {
 	line = catalog.TableRun{Table: t}
 	r.opts.Reporter.Stage(t, "plan")
 	m, err := snapshot.Read(ctx, r.src.FS, r.src.Root, taken.Name)
@@ -99,7 +100,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	if err != nil {
 		return line, err
 	}
-	info, manifest, err := snapshot.Rewrite(m, string(id))
+	info, manifest, err := snapshotFiles(m, id)
 	if err != nil {
 		return line, err
 	}
@@ -126,6 +127,20 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	}
 	failpoint.Hit(StepImageCommitted)
 	return lineOf(im, copied, copiedBytes), nil
+}
+
+// snapshotFiles gives HBase's own files as the location keeps them: the manifest
+// as HBase wrote it, the description under the image's name and without a time
+// to live, so that HBase's tools never take an image for expired.
+func snapshotFiles(m *snapshot.Manifest, id hbackup.ImageID) (info, manifest []byte, err error) {
+	if info, err = m.Description.As(string(id), 0).Encode(); err != nil {
+		return nil, nil, err
+	}
+	if m.Raw != nil {
+		return info, m.Raw, nil
+	}
+	manifest, err = snapshot.EncodeManifest(m)
+	return info, manifest, err
 }
 
 // planTable looks up what the location holds of the tables whose files are needed.
@@ -212,9 +227,15 @@ func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Imag
 
 // describe fills in the image's header.
 func (r *run) describe(ctx context.Context, t hbackup.TableName, id hbackup.ImageID, m *snapshot.Manifest, finished time.Time, files []catalog.File) (*catalog.Image, error) {
-	ns, err := r.src.Master.NamespaceConfiguration(ctx, t.Namespace)
+	all, err := r.src.Master.Namespaces(ctx)
 	if err != nil {
 		return nil, hbackup.E("read name space", t.Namespace, hbackup.KindOther, err)
+	}
+	var ns map[string]string
+	for _, n := range all {
+		if n.Name == t.Namespace {
+			ns = n.Config
+		}
 	}
 	im := &catalog.Image{Files: files, Header: catalog.Header{
 		ID: id, Backup: r.job.Backup, Cluster: r.req.Cluster, ClusterID: r.clusterID, HBaseVersion: r.version,
@@ -244,7 +265,7 @@ func (r *run) finishedAt(ctx context.Context, m *snapshot.Manifest) (time.Time, 
 }
 
 // explainMissing gives the real reason when a file is gone because the snapshot is.
-func (r *run) explainMissing(ctx context.Context, err error, taken SnapshotInfo) error {
+func (r *run) explainMissing(ctx context.Context, err error, taken rpc.SnapshotInfo) error {
 	if !hbackup.IsKind(err, hbackup.KindNotFound, hbackup.KindIncomplete) {
 		return err
 	}

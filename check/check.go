@@ -10,6 +10,7 @@ import (
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/hbase/rootfs"
+	"hbackup/hbase/rpc"
 	"hbackup/storage"
 )
 
@@ -53,11 +54,11 @@ type Location struct {
 	Err      error         // why it could not be opened
 }
 
-// Master is what is asked of HBase.
+// Master is what is asked of HBase; rpc.Client does it.
 type Master interface {
-	Cluster(ctx context.Context) (id, version string, err error)
-	// SnapshotNames lists the completed snapshots.
-	SnapshotNames(ctx context.Context) ([]string, error)
+	ClusterID() string
+	Version(ctx context.Context) (rpc.Version, error)
+	Snapshots(ctx context.Context) ([]rpc.SnapshotInfo, error)
 }
 
 // MaxSkew is how far this machine's clock may be from a store's before it is a

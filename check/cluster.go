@@ -17,25 +17,25 @@ func (l *list) hbase(ctx context.Context, c Cluster) {
 		l.fail("hbase", c.MasterErr)
 		return
 	}
-	id, version, err := c.Master.Cluster(ctx)
+	version, err := c.Master.Version(ctx)
 	if err != nil {
 		l.fail("hbase", err)
 		return
 	}
-	l.ok("hbase", fmt.Sprintf("HBase %s, cluster id %s", version, id))
-	names, err := c.Master.SnapshotNames(ctx)
+	l.ok("hbase", fmt.Sprintf("HBase %s, cluster id %s", version, c.Master.ClusterID()))
+	all, err := c.Master.Snapshots(ctx)
 	if err != nil {
 		l.fail("snapshots", err)
 		return
 	}
 	var left []string
-	for _, n := range names {
-		if strings.HasPrefix(n, "hbackup.") || strings.HasPrefix(n, "hbackup-") {
-			left = append(left, n)
+	for _, s := range all {
+		if strings.HasPrefix(s.Name, "hbackup.") || strings.HasPrefix(s.Name, "hbackup-") {
+			left = append(left, s.Name)
 		}
 	}
 	if len(left) == 0 {
-		l.ok("snapshots", fmt.Sprintf("%d on the cluster, none of hbackup", len(names)))
+		l.ok("snapshots", fmt.Sprintf("%d on the cluster, none of hbackup", len(all)))
 		return
 	}
 	l.warn("snapshots", fmt.Sprintf("%d of hbackup are on the cluster: %s", len(left), some(left)),
