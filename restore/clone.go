@@ -85,7 +85,7 @@ func (r *run) checkClone(ctx context.Context, p *plan) (int, error) {
 	}
 	if err := compareRegions(p, regions); err != nil {
 		return 0, hbackup.E("check clone", p.table.String(), hbackup.KindIncomplete, err).
-			WithHint("do not use the table: drop it and run the restore again with another request id")
+			WithHint("do not use the table: drop it, then run the restore again")
 	}
 	if n := newerRegions(p, regions); n > 0 {
 		r.note("%d regions of the table were split or merged since the clone", n)
@@ -222,7 +222,7 @@ func (r *run) checkStore(ctx context.Context, p *plan, s *snapshot.Region, ff *s
 		}
 		if !archived[link] && plain == 0 {
 			return false, hbackup.Errorf("check clone", r.target.FS.URI()+path.Join(path.Dir(live), link), hbackup.KindIncomplete, "the table lacks this file of the backup").
-				WithHint("do not use the table: drop it and run the restore again with another request id")
+				WithHint("do not use the table: drop it, then run the restore again")
 		}
 		compacted = true
 	}

@@ -222,28 +222,34 @@ func (r *run) place(ctx context.Context, s *situation) error {
 // finish records the end, and only then drops the snapshot: a run that is killed
 // in between finds the record and drops it.
 func (r *run) finish(ctx context.Context, p *plan, regions int) (Result, error) {
-	if r.lease != nil {
-		if err := r.lease.Check(); err != nil {
-			return Result{}, err
-		}
-		now, err := r.store.ServerTime(ctx)
-		if err != nil {
-			return Result{}, hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
-		}
-		if err := catalog.FinishJob(ctx, r.store, catalog.JobDone{Request: r.req.ID, Finished: now.UTC(), State: catalog.StateComplete}); err != nil {
-			return Result{}, err
-		}
+	r.opts.Reporter.Stage("finish")
+	err := r.recordEnd(ctx)
+	if err == nil {
+		failpoint.Hit(StepJobFinished)
+		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		err = r.dropSnapshot(dctx)
 	}
-	failpoint.Hit(StepJobFinished)
-	r.opts.Reporter.Stage("clean up")
-	dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-	defer cancel()
-	if err := r.dropSnapshot(dctx); err != nil {
+	if err != nil {
 		return Result{}, hbackup.E("finish restore", p.table.String(), hbackup.KindOther, err).
-			WithHint("the table is complete; only the snapshot %s is left on cluster %s: run this again, or hbackup check", r.id.snapshot(), r.target.Name)
+			WithHint("the table is complete, only the snapshot %s is left on cluster %s: run this again with the same request id %q", r.id.snapshot(), r.target.Name, string(r.req.ID))
 	}
 	failpoint.Hit(StepSnapshotDeleted)
 	return Result{Regions: regions, Files: p.files, Bytes: p.bytes}, nil
+}
+
+func (r *run) recordEnd(ctx context.Context) error {
+	if r.lease == nil {
+		return nil
+	}
+	if err := r.lease.Check(); err != nil {
+		return err
+	}
+	now, err := r.store.ServerTime(ctx)
+	if err != nil {
+		return hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
+	}
+	return catalog.FinishJob(ctx, r.store, catalog.JobDone{Request: r.req.ID, Finished: now.UTC(), State: catalog.StateComplete})
 }
 
 // retreat removes what an attempt that failed has put on the cluster, the
