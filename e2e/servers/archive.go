@@ -63,7 +63,7 @@ func (j *jarSet) train(ctx context.Context, dir string) error {
 		return err
 	}
 	log := filepath.Join(dir, "train.log")
-	p, _, err := spawnReady(ctx, "class archive", log, cmd)
+	p, _, err := spawnReady(ctx, "class archive", log, cmd, nil)
 	if err != nil {
 		return err
 	}

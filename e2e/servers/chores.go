@@ -40,6 +40,14 @@ func (h *HBase) RunCleaner(ctx context.Context) (clean bool, err error) {
 	return clean, err
 }
 
+// RefreshSnapshotCache has the HFile cleaner read the snapshots again. By itself
+// it does so only when it meets a file that it does not know, and every five
+// minutes: until then the files of a deleted snapshot stay. Do not call it in a
+// test that wants to see whether the cleaner notices a new snapshot.
+func (h *HBase) RefreshSnapshotCache(ctx context.Context) error {
+	return h.call(ctx, "refreshSnapshotCache", args{}, nil)
+}
+
 // SetCleaner switches the master's cleaners.
 func (h *HBase) SetCleaner(ctx context.Context, on bool) error {
 	return h.call(ctx, "setCleaner", args{"on": on}, nil)
@@ -67,18 +75,6 @@ func (h *HBase) RollLogs(ctx context.Context) error { return h.call(ctx, "rollLo
 // now, except those that a scan still reads.
 func (h *HBase) ArchiveCompacted(ctx context.Context) error {
 	return h.call(ctx, "archiveCompacted", args{}, nil)
-}
-
-// AbortRegionServer ends a region server ("host,port,startcode") without
-// closing its regions: the others replay its log.
-func (h *HBase) AbortRegionServer(ctx context.Context, server string) error {
-	return h.call(ctx, "abortRegionServer", args{"server": server}, nil)
-}
-
-// StartRegionServer adds a region server and gives its name.
-func (h *HBase) StartRegionServer(ctx context.Context) (server string, err error) {
-	err = h.call(ctx, "startRegionServer", args{}, &server)
-	return server, err
 }
 
 // Peers lists the replication peers.

@@ -12,6 +12,7 @@ type ClusterOptions struct {
 	Version       Version
 	Dir           string   // a temporary directory, removed at Stop, when empty
 	RegionServers int      // 0 means 1
+	Separate      bool     // every region server in a process of its own, so that it can be killed
 	LocalRoot     bool     // no HDFS: the root directory is a local one
 	NameNodePort  int      // 0: any free one
 	ZooKeeperPort int      // 0: any free one
@@ -37,17 +38,17 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		c.HDFS, err = StartHDFS(ctx, HDFSOptions{
 			Version: o.Version, Dir: filepath.Join(dir.dir, "hdfs"), Port: o.NameNodePort, Extra: o.Hadoop})
 		if err != nil {
-			return nil, err
+			return nil, dir.removeAfter(ctx, err)
 		}
 	}
 	c.HBase, err = StartHBase(ctx, HBaseOptions{
-		Version: o.Version, Dir: filepath.Join(dir.dir, "hbase"), HDFS: c.HDFS, RegionServers: o.RegionServers,
+		Version: o.Version, Dir: filepath.Join(dir.dir, "hbase"), HDFS: c.HDFS, RegionServers: o.RegionServers, Separate: o.Separate,
 		ZooKeeperPort: o.ZooKeeperPort, Extra: o.HBase})
 	if err != nil {
 		if c.HDFS != nil {
 			c.HDFS.Kill()
 		}
-		return nil, err
+		return nil, dir.removeAfter(ctx, err)
 	}
 	return c, nil
 }

@@ -32,14 +32,7 @@ func (h *HBase) Dump(ctx context.Context, table string, raw bool) (Dump, error) 
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return d, err
 	}
-	f, err := os.CreateTemp(dir, strings.ReplaceAll(table, ":", "=")+"-*.tsv")
-	if err != nil {
-		return d, err
-	}
-	if err := f.Close(); err != nil {
-		return d, err
-	}
-	path, err := filepath.Abs(f.Name())
+	path, err := newFile(filepath.Join(dir, strings.ReplaceAll(table, ":", "=")+"-*.tsv"))
 	if err != nil {
 		return d, err
 	}

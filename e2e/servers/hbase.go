@@ -3,10 +3,14 @@ package servers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"os/exec"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
+
+	"hbackup"
 )
 
 // HBaseOptions choose how HBase is started. The zero value is HBase 2.6 with one
@@ -16,6 +20,7 @@ type HBaseOptions struct {
 	Dir           string   // where files and logs go; a temporary directory, removed at Stop, when empty
 	HDFS          *HDFS    // where the root directory is; nil: a local directory (file://)
 	RegionServers int      // 0 means 1
+	Separate      bool     // every region server in a process of its own, so that it can be killed
 	ZooKeeperPort int      // 0: any free one
 	Extra         Settings // hbase-site.xml settings of your own, such as cleaner intervals, TTLs, hbase.wal.dir
 }
@@ -26,9 +31,11 @@ type HBase struct {
 	options HBaseOptions
 	jars    *jarSet
 	dir     workDir
+	process *process // ZooKeeper, master and driver
+
 	mu      sync.Mutex
 	facts   map[string]string
-	process *process
+	servers map[string]*process // separate region servers by name
 }
 
 // StartHBase starts HBase and returns when the master is initialised.
@@ -44,87 +51,101 @@ func StartHBase(ctx context.Context, o HBaseOptions) (*HBase, error) {
 	if o.RegionServers == 0 {
 		o.RegionServers = 1
 	}
-	h := &HBase{options: o, jars: jars, dir: dir}
+	h := &HBase{options: o, jars: jars, dir: dir, facts: map[string]string{}, servers: map[string]*process{}}
 	if err := h.start(ctx); err != nil {
-		return nil, err
+		return nil, dir.removeAfter(ctx, err)
 	}
 	return h, nil
 }
 
 func (h *HBase) start(ctx context.Context) error {
-	conf := h.ConfDir()
 	if err := h.writeConf(); err != nil {
 		return err
 	}
-	archive, err := h.jars.classArchive(ctx)
+	inside := h.options.RegionServers
+	if h.options.Separate {
+		inside = 0
+	}
+	cmd, err := h.command(ctx, "hbase", strconv.Itoa(inside))
 	if err != nil {
 		return err
 	}
-	cmd, err := h.jars.command(conf, "900m", archive, "hbackup.e2e.Host", "hbase", strconv.Itoa(h.options.RegionServers))
+	ctx, giveUp := context.WithCancelCause(ctx) // on the first process that cannot be started
+	defer giveUp(nil)
+	var others sync.WaitGroup
+	p, facts, err := spawnReady(ctx, "hbase", h.LogFile(), cmd, func(name, value string) error {
+		h.mu.Lock()
+		h.facts[name] = value
+		h.mu.Unlock()
+		if name != "zookeeper" || !h.options.Separate {
+			return nil
+		}
+		// Region servers find the master through ZooKeeper, and the master waits for them.
+		if err := h.writeConf(); err != nil {
+			return err
+		}
+		for range h.options.RegionServers {
+			others.Go(func() {
+				if _, err := h.spawnRegionServer(ctx); err != nil {
+					giveUp(err)
+				}
+			})
+		}
+		return nil
+	})
+	others.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
+		p.kill()
+		h.killRegionServers()
 		return err
 	}
-	p, facts, err := spawnReady(ctx, "hbase", h.LogFile(), cmd)
-	if err != nil {
-		return err
-	}
+	h.process = p
 	h.mu.Lock()
-	h.process, h.facts = p, facts
+	h.facts = facts
 	h.mu.Unlock()
 	return h.writeConf() // now with the addresses, for HBase's own tools
 }
 
-func (h *HBase) writeConf() error {
-	core, hdfs := Settings{"hadoop.tmp.dir": h.dir.path("tmp")}, Settings{}
-	if fs := h.options.HDFS; fs != nil {
-		core, hdfs = fs.coreSite(), fs.hdfsSite()
+// command gives the command line of a JVM of ours in a role.
+func (h *HBase) command(ctx context.Context, role ...string) (*exec.Cmd, error) {
+	archive, err := h.jars.classArchive(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return writeConf(h.ConfDir(), "", core, hdfs, h.site())
+	return h.jars.command(h.ConfDir(), "900m", archive, "hbackup.e2e.Host", role...)
 }
 
-// site gives hbase-site.xml: everything small and quick, so that many clusters
-// fit on a laptop.
-func (h *HBase) site() Settings {
-	_, zk, err := net.SplitHostPort(h.fact("zookeeper"))
+// spawnRegionServer starts one region server in a process of its own and gives its name.
+func (h *HBase) spawnRegionServer(ctx context.Context) (string, error) {
+	cmd, err := h.command(ctx, "regionserver")
 	if err != nil {
-		zk = strconv.Itoa(h.options.ZooKeeperPort)
+		return "", err
 	}
-	s := Settings{
-		"hbase.rootdir":                                     h.Root(),
-		"hbase.cluster.distributed":                         "false",
-		"hbase.tmp.dir":                                     h.dir.path("tmp"),
-		"hbase.zookeeper.quorum":                            "127.0.0.1",
-		"hbase.zookeeper.property.clientPort":               zk,
-		"hbase.zookeeper.property.dataDir":                  h.dir.path("zookeeper"),
-		"hbase.master.hostname":                             "127.0.0.1",
-		"hbase.regionserver.hostname":                       "127.0.0.1",
-		"hbase.master.ipc.address":                          "127.0.0.1",
-		"hbase.regionserver.ipc.address":                    "127.0.0.1",
-		"hbase.master.port":                                 "0",
-		"hbase.regionserver.port":                           "0",
-		"hbase.master.info.port":                            "-1",
-		"hbase.regionserver.info.port":                      "-1",
-		"hbase.wal.provider":                                "filesystem",
-		"hbase.master.wait.on.regionservers.mintostart":     strconv.Itoa(h.options.RegionServers),
-		"hbase.master.wait.on.regionservers.maxtostart":     strconv.Itoa(h.options.RegionServers),
-		"hbase.regionserver.msginterval":                    "200",
-		"hbase.server.thread.wakefrequency":                 "500",
-		"hbase.regionserver.handler.count":                  "8",
-		"hbase.regionserver.metahandler.count":              "3",
-		"hbase.regionserver.replication.handler.count":      "1",
-		"hbase.procedure.remote.dispatcher.threadpool.size": "8",
-		"hbase.master.procedure.threads":                    "4",
-		"hbase.regionserver.executor.openregion.threads":    "2",
-		"hbase.hfile.compaction.discharger.interval":        "2000",
+	log, err := newFile(h.dir.path("regionserver-*.log"))
+	if err != nil {
+		return "", err
 	}
-	if h.options.HDFS == nil {
-		s["hbase.unsafe.stream.capability.enforce"] = "false"
+	p, facts, err := spawnReady(ctx, "region server", log, cmd, nil)
+	if err != nil {
+		return "", err
 	}
-	if h.jars.version == HBase26 {
-		s["hbase.io.compress.snappy.codec"] = "org.apache.hadoop.hbase.io.compress.xerial.SnappyCodec"
-		s["hbase.io.compress.zstd.codec"] = "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.servers[facts["server"]] = p
+	return facts["server"], nil
+}
+
+func (h *HBase) killRegionServers() {
+	h.mu.Lock()
+	servers := slices.Collect(maps.Values(h.servers))
+	clear(h.servers)
+	h.mu.Unlock()
+	for _, p := range servers {
+		p.kill()
 	}
-	return s.with(h.options.Extra)
 }
 
 func (h *HBase) fact(name string) string {
@@ -157,14 +178,17 @@ func (h *HBase) Version() Version { return h.jars.version }
 // ConfDir holds the configuration for HBase's own tools.
 func (h *HBase) ConfDir() string { return h.dir.path("conf") }
 
-// LogFile has the output of master and region servers.
+// LogFile has the output of the master, and of region servers that are not separate.
 func (h *HBase) LogFile() string { return h.dir.path("hbase.log") }
 
-// PID is the process id of the server.
+// PID is the process id of the master's process.
 func (h *HBase) PID() int { return h.process.pid }
 
 // Kill ends master and region servers at once, as a power cut would. Restart brings them back.
-func (h *HBase) Kill() { h.process.kill() }
+func (h *HBase) Kill() {
+	h.process.kill()
+	h.killRegionServers()
+}
 
 // Restart starts HBase again with its data and its ZooKeeper address, after ending it if need be.
 func (h *HBase) Restart(ctx context.Context) error {
@@ -174,13 +198,38 @@ func (h *HBase) Restart(ctx context.Context) error {
 
 // Stop ends HBase and removes its directory if it was a temporary one.
 func (h *HBase) Stop() error {
-	h.process.kill()
+	h.Kill()
 	return h.dir.remove()
 }
 
-// String names the cluster in a log.
-func (h *HBase) String() string {
-	return strings.TrimSpace(fmt.Sprintf("HBase %s at %s", h.jars.version, h.ZooKeeper()))
+// KillRegionServer ends a region server ("host,port,startcode") without
+// closing its regions: the others replay its log. A separate one is killed, one
+// inside the master's process aborts.
+func (h *HBase) KillRegionServer(ctx context.Context, name string) error {
+	if !h.options.Separate {
+		return h.call(ctx, "abortRegionServer", args{"server": name}, nil)
+	}
+	h.mu.Lock()
+	p := h.servers[name]
+	delete(h.servers, name)
+	h.mu.Unlock()
+	if p == nil {
+		return hbackup.Errorf("kill the region server", name, hbackup.KindNotFound, "not one of this cluster")
+	}
+	p.kill()
+	return nil
 }
+
+// StartRegionServer adds a region server and gives its name.
+func (h *HBase) StartRegionServer(ctx context.Context) (name string, err error) {
+	if h.options.Separate {
+		return h.spawnRegionServer(ctx)
+	}
+	err = h.call(ctx, "startRegionServer", args{}, &name)
+	return name, err
+}
+
+// String names the cluster in a log.
+func (h *HBase) String() string { return fmt.Sprintf("HBase %s at %s", h.jars.version, h.ZooKeeper()) }
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

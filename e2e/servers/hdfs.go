@@ -4,10 +4,7 @@ import (
 	"context"
 	"os"
 	"os/user"
-	"path/filepath"
 	"sync"
-
-	"hbackup"
 )
 
 // HDFSOptions choose how HDFS is started. The zero value is good.
@@ -40,7 +37,7 @@ func StartHDFS(ctx context.Context, o HDFSOptions) (*HDFS, error) {
 	}
 	h := &HDFS{options: o, jars: jars, dir: dir}
 	if err := h.start(ctx); err != nil {
-		return nil, err
+		return nil, dir.removeAfter(ctx, err)
 	}
 	return h, nil
 }
@@ -62,7 +59,7 @@ func (h *HDFS) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, facts, err := spawnReady(ctx, "hdfs", h.dir.path("hdfs.log"), cmd)
+	p, facts, err := spawnReady(ctx, "hdfs", h.dir.path("hdfs.log"), cmd, nil)
 	if err != nil {
 		return err
 	}
@@ -152,34 +149,4 @@ func (h *HDFS) Restart(ctx context.Context) error {
 func (h *HDFS) Stop() error {
 	h.process.kill()
 	return h.dir.remove()
-}
-
-// workDir is where the servers of one start keep their files.
-type workDir struct {
-	dir  string
-	temp bool
-}
-
-func newWorkDir(dir, name string) (workDir, error) {
-	if dir != "" {
-		dir, err := filepath.Abs(dir)
-		if err != nil {
-			return workDir{}, err
-		}
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return workDir{}, hbackup.E("make the directory", dir, hbackup.KindOther, err)
-		}
-		return workDir{dir: dir}, nil
-	}
-	dir, err := os.MkdirTemp("", "hbackup-"+name+"-")
-	return workDir{dir: dir, temp: true}, err
-}
-
-func (w workDir) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
-
-func (w workDir) remove() error {
-	if !w.temp {
-		return nil
-	}
-	return os.RemoveAll(w.dir)
 }

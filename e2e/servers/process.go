@@ -109,10 +109,11 @@ func (p *process) failure(op string) error {
 		WithHint("its whole output is in %s", p.log)
 }
 
-// spawnReady starts a child that writes one line "ready key=value…" to file
-// descriptor 3 when it can be used, and gives those pairs. When the child ends
-// first, or ctx does, the child is gone on return.
-func spawnReady(ctx context.Context, name, log string, cmd *exec.Cmd) (*process, map[string]string, error) {
+// spawnReady starts a child that writes lines "key=value" and at last "ready"
+// to file descriptor 3, and gives those pairs, each also to the function when
+// there is one. When the child ends before it is ready, or the context does, the
+// child is gone on return.
+func spawnReady(ctx context.Context, name, log string, cmd *exec.Cmd, fact func(key, value string) error) (*process, map[string]string, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -125,19 +126,28 @@ func spawnReady(ctx context.Context, name, log string, cmd *exec.Cmd) (*process,
 	}
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
 	defer stop()
-	line, err := bufio.NewReader(r).ReadString('\n')
-	if err != nil {
-		if ctx.Err() != nil {
+	facts := map[string]string{}
+	for lines := bufio.NewReader(r); ; {
+		line, err := lines.ReadString('\n')
+		switch {
+		case err == nil && line == "ready\n":
+			return p, facts, nil
+		case err == nil:
+			k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+			facts[k] = v
+			if fact == nil {
+				continue
+			}
+			if err := fact(k, v); err != nil {
+				p.kill()
+				return nil, nil, err
+			}
+		case ctx.Err() != nil:
 			p.kill()
 			return nil, nil, hbackup.E("start", name, hbackup.KindOther, context.Cause(ctx)).WithHint("its output is in %s", log)
+		default:
+			p.await(5 * time.Second)
+			return nil, nil, p.failure("start")
 		}
-		p.await(5 * time.Second)
-		return nil, nil, p.failure("start")
 	}
-	facts := map[string]string{}
-	for _, word := range strings.Fields(line)[1:] {
-		k, v, _ := strings.Cut(word, "=")
-		facts[k] = v
-	}
-	return p, facts, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -158,4 +159,12 @@ func TestUnknownVersionIsRefusedBeforeAnythingStarts(t *testing.T) {
 	if slices.Contains(servers.Versions(), "1.7") {
 		t.Fatal("1.7 is a version")
 	}
+}
+
+// lines gives a dump's text with blanks for tabs.
+func lines(t *testing.T, d servers.Dump) string {
+	t.Helper()
+	text, err := os.ReadFile(d.File)
+	check(t, err)
+	return strings.ReplaceAll(string(text), "\t", " ")
 }

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.hadoop.hbase.ArrayBackedTag;
@@ -30,7 +31,8 @@ final class Cells {
     driver.on("put", a -> {
       try (Table table = connection.getTable(a.table())) {
         for (Args c : a.objects("cells")) {
-          table.put(put(c));
+          // As a list of one: only batches go out as cell blocks, and only those carry tags.
+          table.put(Collections.singletonList(put(c)));
         }
       }
       return true;

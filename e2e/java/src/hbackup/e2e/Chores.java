@@ -7,6 +7,7 @@ import java.util.Map;
 import org.apache.hadoop.hbase.LocalHBaseCluster;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.master.snapshot.SnapshotHFileCleaner;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.replication.ReplicationPeerDescription;
@@ -19,6 +20,14 @@ final class Chores {
   static void register(Driver driver, Admin admin, LocalHBaseCluster cluster) {
     driver.on("runCatalogJanitor", a -> admin.runCatalogJanitor());
     driver.on("runCleaner", a -> admin.runCleanerChore());
+    driver.on("refreshSnapshotCache", a -> {
+      for (Object d : (List<?>) cluster.getActiveMaster().getHFileCleaner().getDelegatesForTesting()) {
+        if (d instanceof SnapshotHFileCleaner) {
+          ((SnapshotHFileCleaner) d).getFileCacheForTesting().triggerCacheRefreshForTesting();
+        }
+      }
+      return true;
+    });
     driver.on("setCleaner", a -> admin.cleanerChoreSwitch(a.flag("on")));
     driver.on("setBalancer", a -> admin.balancerSwitch(a.flag("on"), true));
     driver.on("setSplitMerge", a -> {

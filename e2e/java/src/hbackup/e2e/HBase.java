@@ -2,13 +2,15 @@ package hbackup.e2e;
 
 import java.io.File;
 import java.net.InetSocketAddress;
-import java.util.Map;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.LocalHBaseCluster;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.util.JVMClusterUtil;
 import org.apache.zookeeper.server.NIOServerCnxnFactory;
 import org.apache.zookeeper.server.ZooKeeperServer;
@@ -17,10 +19,11 @@ import org.apache.zookeeper.server.ZooKeeperServer;
 final class HBase {
   private HBase() {}
 
-  static Driver start(Configuration conf, int regionServers, Map<String, String> facts) throws Exception {
+  static Driver start(Configuration conf, int regionServers, Host.Facts facts) throws Exception {
     int zk = startZooKeeper(new File(conf.get("hbase.zookeeper.property.dataDir")),
         conf.getInt(HConstants.ZOOKEEPER_CLIENT_PORT, 0));
     conf.setInt(HConstants.ZOOKEEPER_CLIENT_PORT, zk);
+    facts.put("zookeeper", "127.0.0.1:" + zk);
 
     LocalHBaseCluster cluster = new LocalHBaseCluster(conf, 1, regionServers);
     cluster.startup();
@@ -42,9 +45,26 @@ final class HBase {
     Dumper.register(driver, connection);
     Chores.register(driver, admin, cluster);
     facts.put("driver", "127.0.0.1:" + driver.listen());
-    facts.put("zookeeper", "127.0.0.1:" + zk);
     facts.put("master", cluster.getMasters().get(0).getMaster().getServerName().toShortString());
     return driver;
+  }
+
+  static void startRegionServer(Configuration conf, Host.Facts facts) throws Exception {
+    JVMClusterUtil.RegionServerThread server =
+        JVMClusterUtil.createRegionServerThread(conf, HRegionServer.class, 0);
+    server.start();
+    server.waitForServerOnline();
+    facts.put("server", server.getRegionServer().getServerName().getServerName());
+    Thread t = new Thread(() -> {
+      try {
+        server.join();
+      } catch (InterruptedException e) {
+        // Falls through to the end.
+      }
+      Runtime.getRuntime().halt(server.getRegionServer().isAborted() ? 5 : 0);
+    }, "region server watch");
+    t.setDaemon(true);
+    t.start();
   }
 
   private static int startZooKeeper(File dir, int port) throws Exception {
@@ -53,7 +73,12 @@ final class HBase {
     System.setProperty("zookeeper.4lw.commands.whitelist", "*");
     NIOServerCnxnFactory factory = new NIOServerCnxnFactory();
     factory.configure(new InetSocketAddress("127.0.0.1", port), 1000);
-    factory.startup(new ZooKeeperServer(dir, dir, 2000));
+    ZooKeeperServer server = new ZooKeeperServer(dir, dir, 2000);
+    server.startdata();
+    List<Long> old = new ArrayList<>(server.getZKDatabase().getSessions());
+    factory.startup(server);
+    // After a restart nobody is left of those who had sessions before; HBase need not wait until they expire.
+    old.forEach(server::closeSession);
     return factory.getLocalPort();
   }
 

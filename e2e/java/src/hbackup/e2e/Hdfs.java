@@ -1,6 +1,5 @@
 package hbackup.e2e;
 
-import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
@@ -13,7 +12,7 @@ import org.apache.hadoop.hdfs.server.namenode.NameNode;
 final class Hdfs {
   private Hdfs() {}
 
-  static Configuration start(boolean format, Map<String, String> facts) throws Exception {
+  static Configuration start(boolean format, Host.Facts facts) throws Exception {
     Configuration conf = new HdfsConfiguration();
     if (format) {
       NameNode.format(conf);

@@ -4,8 +4,6 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.util.Map;
-import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
@@ -15,12 +13,14 @@ import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
  *
  * <ul>
  *   <li>{@code hdfs [format]}: a name node and a data node;
- *   <li>{@code hbase N}: ZooKeeper, a master, N region servers and the driver;
+ *   <li>{@code hbase N}: ZooKeeper, a master, N region servers and the driver; facts come as soon as they are known;
+ *   <li>{@code regionserver}: a region server of a cluster whose master runs in another process;
  *   <li>{@code train FILE}: both, a little work, and an exit in good order, which writes a class archive.
  * </ul>
  *
- * <p>When the servers answer, one line of {@code key=value} pairs goes to file descriptor 3. The process ends as
- * soon as its standard input does, so it cannot outlive whoever started it.
+ * <p>What is worth knowing goes to file descriptor 3, one {@code key=value} a line; the line {@code ready} is the last and
+ * says that the servers answer. The process ends as soon as its standard input does, so it cannot outlive whoever
+ * started it.
  */
 public final class Host {
   private Host() {}
@@ -28,8 +28,7 @@ public final class Host {
   public static void main(String[] args) throws Exception {
     watchStandardInput();
     DefaultMetricsSystem.setMiniClusterMode(true);
-    try {
-      Map<String, String> facts = new TreeMap<>();
+    try (Facts facts = new Facts()) {
       switch (args[0]) {
         case "hdfs":
           Hdfs.start(args.length > 1 && args[1].equals("format"), facts);
@@ -37,14 +36,17 @@ public final class Host {
         case "hbase":
           HBase.start(HBaseConfiguration.create(), Integer.parseInt(args[1]), facts);
           break;
+        case "regionserver":
+          HBase.startRegionServer(HBaseConfiguration.create(), facts);
+          break;
         case "train":
-          report(facts);
-          train(args[1]);
+          facts.ready();
+          train(facts, args[1]);
           return;
         default:
           throw new IllegalArgumentException("unknown role " + args[0]);
       }
-      report(facts);
+      facts.ready();
     } catch (Throwable e) {
       e.printStackTrace();
       Runtime.getRuntime().halt(3);
@@ -52,8 +54,7 @@ public final class Host {
   }
 
   /** Loads the classes that servers and driver use, by using them. */
-  private static void train(String file) throws Exception {
-    Map<String, String> facts = new TreeMap<>();
+  private static void train(Facts facts, String file) throws Exception {
     String fs = Hdfs.start(true, facts).get("fs.defaultFS");
     Configuration conf = HBaseConfiguration.create();
     conf.set("fs.defaultFS", fs);
@@ -88,12 +89,29 @@ public final class Host {
     t.start();
   }
 
-  private static void report(Map<String, String> facts) throws IOException {
-    StringBuilder line = new StringBuilder("ready");
-    facts.forEach((k, v) -> line.append(' ').append(k).append('=').append(v));
-    line.append('\n');
-    try (FileOutputStream out = new FileOutputStream("/dev/fd/3")) {
-      out.write(line.toString().getBytes(StandardCharsets.UTF_8));
+  /** Facts go out when they are put, the line {@code ready} at the end. */
+  static final class Facts implements AutoCloseable {
+    private final FileOutputStream out;
+
+    Facts() throws IOException {
+      out = new FileOutputStream("/dev/fd/3");
+    }
+
+    void put(String name, String value) throws IOException {
+      write(name + "=" + value);
+    }
+
+    void ready() throws IOException {
+      write("ready");
+    }
+
+    private void write(String line) throws IOException {
+      out.write((line + "\n").getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Override
+    public void close() throws IOException {
+      out.close();
     }
   }
 }
