@@ -184,7 +184,7 @@ func (c *conn) send(ctx context.Context, id uint32, method string, req proto.Mes
 	if len(cells) > 0 {
 		header.CellBlockMeta = &hbpb.CellBlockMeta{Length: proto.Uint32(uint32(len(cells)))}
 	}
-	frame, err := appendRequest(nil, header, req, cells)
+	frame, err := requestFrame(header, req, cells)
 	if err != nil {
 		return &ConnError{Peer: c.peer, Phase: PhaseEncode, Err: fmt.Errorf("%s: %w", method, err)}
 	}

@@ -23,25 +23,22 @@ func corruptf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errCorrupt, fmt.Sprintf(format, args...))
 }
 
-// appendRequest makes one request frame: int32 total, varint + header, varint +
+// requestFrame makes one request frame: int32 total, varint + header, varint +
 // parameter, cell block. The total counts all that follows it.
-func appendRequest(dst []byte, header *hbpb.RequestHeader, param proto.Message, cells []byte) ([]byte, error) {
-	start := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
-	var err error
-	if dst, err = appendDelimited(dst, header); err != nil {
-		return nil, err
-	}
-	if dst, err = appendDelimited(dst, param); err != nil {
-		return nil, err
-	}
-	dst = append(dst, cells...)
-	total := len(dst) - start - 4
+func requestFrame(header *hbpb.RequestHeader, param proto.Message, cells []byte) ([]byte, error) {
+	total := protowire.SizeBytes(proto.Size(header)) + protowire.SizeBytes(proto.Size(param)) + len(cells)
 	if total > maxRequest {
 		return nil, fmt.Errorf("the request is %d bytes long; servers accept %d", total, maxRequest)
 	}
-	binary.BigEndian.PutUint32(dst[start:], uint32(total))
-	return dst, nil
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 4+total), uint32(total))
+	frame, err := appendDelimited(frame, header)
+	if err != nil {
+		return nil, err
+	}
+	if frame, err = appendDelimited(frame, param); err != nil {
+		return nil, err
+	}
+	return append(frame, cells...), nil
 }
 
 func appendDelimited(dst []byte, m proto.Message) ([]byte, error) {
