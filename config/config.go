@@ -53,7 +53,7 @@ type Cluster struct {
 	History   []LocationName `key:"history" doc:"Earlier locations that still hold backups; they are read, never written." example:"[old]"`
 
 	SnapshotTTL      time.Duration `key:"snapshot_ttl" default:"72h" min:"10m" max:"8760h" doc:"How long HBase keeps a snapshot of ours if nobody deletes it, for the case that hbackup and its host are gone for good."`
-	OperationTimeout time.Duration `key:"operation_timeout" default:"10m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
+	OperationTimeout time.Duration `key:"operation_timeout" default:"30m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
 }
 
 // Registry says where to ask for the active master. Exactly one of ZooKeeper

@@ -114,7 +114,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Target:           "main",
 		History:          []LocationName{"old"},
 		SnapshotTTL:      72 * time.Hour,
-		OperationTimeout: 10 * time.Minute,
+		OperationTimeout: 30 * time.Minute,
 	}
 	if !reflect.DeepEqual(prod, wantProd) {
 		t.Errorf("prod\ngot  %+v\nwant %+v", prod, wantProd)
@@ -129,7 +129,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		User:             "op",
 		Target:           "main",
 		SnapshotTTL:      72 * time.Hour,
-		OperationTimeout: 10 * time.Minute,
+		OperationTimeout: 30 * time.Minute,
 	}
 	if !reflect.DeepEqual(dr, wantDR) {
 		t.Errorf("dr\ngot  %+v\nwant %+v", dr, wantDR)

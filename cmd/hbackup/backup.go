@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hbackup"
+	"hbackup/backup"
+	"hbackup/catalog"
+	"hbackup/config"
+	"hbackup/internal/ui"
+)
+
+// backupRunner backs tables of a cluster up to its target.
+type backupRunner interface {
+	Backup(context.Context, *config.Cluster, backup.Request, backup.Options) (backup.Result, error)
+}
+
+func (p *program) backupCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "backup",
+		Usage: "back up tables of a cluster to its target location",
+		Description: `
+Takes a snapshot of each table, copies the files that the target does not hold
+yet, and commits one image per table. The tables stay online.
+
+One bad table does not stop the others: then the backup is partial and the exit
+code is 3. A run that was killed or interrupted is continued by the same command
+with the same --request-id; one that is done is confirmed and exits with 0.`,
+		UsageText: `
+hbackup backup --cluster prod --tables ns:orders
+hbackup backup --cluster prod --tables ns:orders,ns:customers --request-id nightly-2026-11-30`,
+		Flags: []cli.Flag{
+			clusterFlag("`NAME` of the cluster in the configuration (required)"),
+			&cli.StringSliceFlag{Name: "tables", Usage: "`TABLES` to back up, separated by commas; may be repeated (required)"},
+			requestIDFlag(),
+		},
+		Action: p.backup,
+	}
+}
+
+func (p *program) backup(c *cli.Context) error {
+	if err := p.arguments(c); err != nil {
+		return err
+	}
+	if _, err := required(c, "cluster", "prod"); err != nil {
+		return err
+	}
+	name, err := clusterName(c, "cluster")
+	if err != nil {
+		return err
+	}
+	tables, err := tableNames(c, "tables")
+	if err != nil {
+		return err
+	}
+	if len(tables) == 0 {
+		return bad(c, "the flag --tables is missing").WithHint("for example --tables ns:orders")
+	}
+	id, err := requestID(c, p.now())
+	if err != nil {
+		return err
+	}
+	return p.withSession(c, func(ctx context.Context, s *session) error {
+		cl, err := s.cluster(name)
+		if err != nil {
+			return err
+		}
+		s.log.Info("backup starts", "cluster", cl.Name, "tables", len(tables), "target", cl.Target, "request", id)
+		progress, stop := s.track()
+		result, err := s.services.Backup(ctx, cl, backup.Request{ID: id, Cluster: cl.Name, Tables: tables}, backup.Options{
+			Files:         s.cfg.Copy.Concurrency,
+			SnapshotTTL:   cl.SnapshotTTL,
+			SkipChecksums: !s.cfg.Copy.VerifyHFileChecksums,
+			Host:          hostName(),
+			Writer:        writer(),
+			Reporter:      backupProgress{progress},
+			Log:           s.log,
+		})
+		stop()
+		if err != nil {
+			return goOn(err, id)
+		}
+		if err := s.emit(newBackupDocument(result, cl)); err != nil {
+			return err
+		}
+		return partial(result.Run)
+	})
+}
+
+// goOn adds to an interruption how to continue.
+func goOn(err error, id hbackup.RequestID) error {
+	if hbackup.IsKind(err, hbackup.KindInterrupted) && hbackup.HintOf(err) == "" {
+		return hbackup.E("", "", hbackup.KindInterrupted, err).WithHint("run the same command with --request-id %s to go on", id)
+	}
+	return err
+}
+
+// partial is the error of a run of which some tables failed.
+func partial(run catalog.Run) error {
+	if run.State != catalog.StatePartial {
+		return nil
+	}
+	failed := 0
+	for _, t := range run.Tables {
+		if t.Failure != nil {
+			failed++
+		}
+	}
+	return hbackup.Errorf("backup", string(run.ID), hbackup.KindPartial, "%d of %s failed", failed, ui.Plural(len(run.Tables), "table", "tables")).
+		WithHint("the other tables are backed up; see the table's own error, then back it up with a new request")
+}
+
+// backupProgress translates what a backup reports.
+type backupProgress struct{ *ui.Progress }
+
+func (b backupProgress) Stage(t hbackup.TableName, stage string) { b.Progress.Stage(t.String(), stage) }
+func (b backupProgress) Expect(_ hbackup.TableName, files int, bytes int64) {
+	b.Progress.Expect(files, bytes)
+}
+func (b backupProgress) Done(_ hbackup.TableName, files int, bytes int64, reused bool) {
+	b.Progress.Done(files, bytes, reused)
+}
+
+// backupDocument is the result of backup.
+type backupDocument struct {
+	AlreadyDone bool `json:"already_done"`
+	runDocument
+}
+
+func newBackupDocument(r backup.Result, cl *config.Cluster) backupDocument {
+	return backupDocument{AlreadyDone: r.AlreadyDone, runDocument: newRun(r.Run, string(cl.Target))}
+}
+
+func (d backupDocument) schema() string { return "hbackup.backup/1" }
+
+func (d backupDocument) lines() ([]part, any) {
+	parts := d.tableLines()
+	d.Tables = nil
+	return parts, d
+}
+
+func (d backupDocument) table(now nowFunc) []*ui.Table {
+	head := d.head(now)
+	if d.AlreadyDone {
+		head.Row("note", "already done by an earlier run of this request")
+	}
+	return []*ui.Table{head, d.tableTable()}
+}
+
+type nowFunc = func() time.Time

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/config"
+	"hbackup/internal/ui"
+)
+
+// backupFinder looks for a backup by its id in the locations of clusters, in
+// their order. It fails with KindNotFound when all of them could be asked and
+// none has it.
+type backupFinder interface {
+	FindBackup(context.Context, []*config.Cluster, hbackup.BackupID) (foundBackup, error)
+}
+
+// foundBackup is a backup and where it is.
+type foundBackup struct {
+	cluster *config.Cluster
+	place   catalog.Place
+	run     catalog.Run
+}
+
+// image gives what is needed to work with one table's image.
+func (f foundBackup) image(t catalog.TableRun) catalog.Found {
+	return catalog.Found{Place: f.place, Table: t.Table, ID: t.Image}
+}
+
+// only leaves just the image that was asked for; an image that the backup does
+// not have is KindNotFound.
+func (f foundBackup) only(ref backupRef) (foundBackup, error) {
+	if ref.image == "" {
+		return f, nil
+	}
+	f.run.Tables = slices.DeleteFunc(slices.Clone(f.run.Tables), func(t catalog.TableRun) bool { return t.Image != ref.image })
+	if len(f.run.Tables) == 0 {
+		return f, hbackup.Errorf("find image", string(ref.image), hbackup.KindNotFound, "the backup has no such image").
+			WithHint("hbackup describe %s shows its images", ref.backup)
+	}
+	return f, nil
+}
+
+func (p *program) describeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "describe",
+		Usage:     "show everything about one backup",
+		ArgsUsage: "ID",
+		Description: `
+Shows the state of a backup, what it holds of each table, and the error of each
+table that failed. ID is that of a backup or of one of its images.`,
+		UsageText: `
+hbackup describe 20261130T230501.123Z-7f3k2m9q4x
+hbackup describe 20261130T230501.123Z-7f3k2m9q4x -o json`,
+		Flags:  []cli.Flag{clusterFlag("`NAME` of the cluster that was backed up (default: look in all)")},
+		Action: p.describe,
+	}
+}
+
+func (p *program) describe(c *cli.Context) error {
+	if err := p.arguments(c, "ID"); err != nil {
+		return err
+	}
+	ref, err := parseBackupRef(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	name, err := clusterName(c, "cluster")
+	if err != nil {
+		return err
+	}
+	return p.withSession(c, func(ctx context.Context, s *session) error {
+		found, err := s.find(ctx, name, ref)
+		if err != nil {
+			return err
+		}
+		return s.emit(describeDocument{newRun(found.run, found.place.Name)})
+	})
+}
+
+// find looks for the backup and leaves the image that was asked for.
+func (s *session) find(ctx context.Context, name hbackup.ClusterName, ref backupRef) (foundBackup, error) {
+	clusters, err := s.clusters(name)
+	if err != nil {
+		return foundBackup{}, err
+	}
+	found, err := s.services.FindBackup(ctx, clusters, ref.backup)
+	if err != nil {
+		return found, err
+	}
+	return found.only(ref)
+}
+
+// describeDocument is the result of describe.
+type describeDocument struct{ runDocument }
+
+func (d describeDocument) schema() string { return "hbackup.describe/1" }
+
+func (d describeDocument) lines() ([]part, any) {
+	parts := d.tableLines()
+	d.Tables = nil
+	return parts, d
+}
+
+func (d describeDocument) table(now nowFunc) []*ui.Table {
+	tables := []*ui.Table{d.head(now)}
+	if len(d.Tables) > 0 {
+		tables = append(tables, d.tableTable())
+	}
+	return tables
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/config"
+)
+
+// History reads the runs of a cluster from its target and its history.
+func (w *world) History(ctx context.Context, cl *config.Cluster) (catalog.History, error) {
+	var places []catalog.Place
+	broken := map[string]error{}
+	for _, loc := range w.cfg.LocationsOf(cl) {
+		p, err := w.place(ctx, cl, loc)
+		if err != nil {
+			broken[p.Name] = err
+			continue
+		}
+		places = append(places, p)
+	}
+	h := catalog.ReadHistory(ctx, places)
+	for name, err := range broken {
+		h.Unreachable[name] = err
+	}
+	return h, context.Cause(ctx)
+}
+
+// FindBackup asks each location for the record of the backup. A run without a
+// record, because it still works or has died, is looked for in the history.
+func (w *world) FindBackup(ctx context.Context, clusters []*config.Cluster, id hbackup.BackupID) (foundBackup, error) {
+	var unread []string
+	var first error
+	failed := func(name string, err error) {
+		unread = append(unread, name)
+		if first == nil {
+			first = err
+		}
+	}
+	for _, cl := range clusters {
+		for _, loc := range w.cfg.LocationsOf(cl) {
+			p, err := w.place(ctx, cl, loc)
+			if err != nil {
+				failed(p.Name, err)
+				continue
+			}
+			run, err := catalog.ReadRun(ctx, p.Store, id)
+			switch {
+			case err == nil:
+				return foundBackup{cl, p, run}, nil
+			case hbackup.IsKind(err, hbackup.KindCorrupt, hbackup.KindIncomplete, hbackup.KindUnsupported):
+				return foundBackup{}, err // it is there, and cannot be read
+			case !hbackup.IsKind(err, hbackup.KindNotFound):
+				failed(p.Name, err)
+			}
+			if cause := context.Cause(ctx); cause != nil {
+				return foundBackup{}, cause
+			}
+		}
+	}
+	if found, ok, err := w.findOpen(ctx, clusters, id); err != nil || ok {
+		return found, err
+	}
+	if first != nil {
+		return foundBackup{}, hbackup.E("find backup", string(id), hbackup.KindOther, first).
+			WithHint("not every location could be read: %s", strings.Join(unread, ", "))
+	}
+	return foundBackup{}, hbackup.Errorf("find backup", string(id), hbackup.KindNotFound, "no location of %s has it", clusterWords(clusters)).
+		WithHint("hbackup list shows the backups")
+}
+
+// findOpen looks for a run that has no record.
+func (w *world) findOpen(ctx context.Context, clusters []*config.Cluster, id hbackup.BackupID) (foundBackup, bool, error) {
+	for _, cl := range clusters {
+		h, err := w.History(ctx, cl)
+		if err != nil {
+			return foundBackup{}, false, err
+		}
+		for _, e := range h.Entries {
+			if e.ID != id {
+				continue
+			}
+			for _, loc := range w.cfg.LocationsOf(cl) {
+				if string(loc.Name) != e.Place {
+					continue
+				}
+				p, err := w.place(ctx, cl, loc)
+				return foundBackup{cl, p, e.Run}, true, err
+			}
+		}
+	}
+	return foundBackup{}, false, nil
+}
+
+func clusterWords(clusters []*config.Cluster) string {
+	var names []string
+	for _, cl := range clusters {
+		names = append(names, string(cl.Name))
+	}
+	if len(names) == 1 {
+		return "cluster " + names[0]
+	}
+	return "the clusters " + strings.Join(names, ", ")
+}

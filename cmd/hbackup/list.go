@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/config"
+	"hbackup/internal/nearest"
+	"hbackup/internal/ui"
+)
+
+// historyReader reads all runs of a cluster from its locations.
+type historyReader interface {
+	History(context.Context, *config.Cluster) (catalog.History, error)
+}
+
+// states are the words of --state.
+var states = []string{string(catalog.StateRunning), string(catalog.StateComplete), string(catalog.StatePartial), string(catalog.StateFailed)}
+
+func (p *program) listCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "list",
+		Usage: "list the backups in all locations of a cluster",
+		Description: `
+Shows every backup of the cluster's target and history, oldest first: also those
+that run, failed or are partial. The locations themselves are asked; nothing
+else has to be intact. When a location cannot be read, the others are shown and
+the exit code is 3.`,
+		UsageText: `
+hbackup list
+hbackup list --cluster prod --table ns:orders --state complete
+hbackup list --since 2026-11-01T00:00:00Z -o json`,
+		Flags: []cli.Flag{
+			clusterFlag("`NAME` of the cluster (default: all)"),
+			&cli.StringFlag{Name: "table", Usage: "only backups that hold an image of `TABLE`"},
+			&cli.StringFlag{Name: "state", Usage: "only backups in `STATE`: " + strings.Join(states, ", ") + "; several separated by commas"},
+			&cli.StringFlag{Name: "since", Usage: "only backups that started at `TIME` or later (RFC 3339 with zone)"},
+			&cli.StringFlag{Name: "until", Usage: "only backups that started before `TIME` (RFC 3339 with zone)"},
+		},
+		Action: p.list,
+	}
+}
+
+// listFilter is what list is asked for.
+type listFilter struct {
+	table        hbackup.TableName
+	states       []string
+	since, until time.Time
+}
+
+func (p *program) list(c *cli.Context) error {
+	if err := p.arguments(c); err != nil {
+		return err
+	}
+	name, err := clusterName(c, "cluster")
+	if err != nil {
+		return err
+	}
+	f, err := parseListFilter(c)
+	if err != nil {
+		return err
+	}
+	return p.withSession(c, func(ctx context.Context, s *session) error {
+		clusters, err := s.clusters(name)
+		if err != nil {
+			return err
+		}
+		d := listDocument{Backups: []runDocument{}}
+		for _, cl := range clusters {
+			h, err := s.services.History(ctx, cl)
+			if err != nil {
+				return err
+			}
+			d.add(s, cl, h, f)
+		}
+		d.sort()
+		if err := s.emit(d); err != nil {
+			return err
+		}
+		return d.err()
+	})
+}
+
+func parseListFilter(c *cli.Context) (f listFilter, err error) {
+	if f.table, err = tableName(c, "table"); err != nil {
+		return f, err
+	}
+	if c.IsSet("state") {
+		for word := range strings.SplitSeq(c.String("state"), ",") {
+			word = strings.TrimSpace(word)
+			if !slices.Contains(states, word) {
+				e := bad(c, "--state: %s is not one of %s", quoteOdd(word), strings.Join(states, ", "))
+				if near := nearest.To(word, states); near != "" {
+					return f, e.WithHint("did you mean %s?", near)
+				}
+				return f, e
+			}
+			f.states = append(f.states, word)
+		}
+	}
+	if f.since, err = moment(c, "since"); err != nil {
+		return f, err
+	}
+	if f.until, err = moment(c, "until"); err != nil {
+		return f, err
+	}
+	if !f.until.IsZero() && !f.since.Before(f.until) {
+		return f, bad(c, "--until %s is not after --since %s", hbackup.FormatTime(f.until), hbackup.FormatTime(f.since))
+	}
+	return f, nil
+}
+
+// wants reports whether the entry passes the filter.
+func (f listFilter) wants(e catalog.Entry) bool {
+	if len(f.states) > 0 && !slices.Contains(f.states, string(e.State)) {
+		return false
+	}
+	started := e.Started
+	if started.IsZero() {
+		started, _ = e.ID.Time() // the zero time shows an entry that nothing is known of
+	}
+	if started.Before(f.since) || !f.until.IsZero() && !started.Before(f.until) {
+		return false
+	}
+	if f.table.IsZero() {
+		return true
+	}
+	// What cannot be read may hold the table: it is shown rather than hidden.
+	return e.Unreadable != nil || slices.ContainsFunc(e.Tables, func(t catalog.TableRun) bool { return t.Table == f.table })
+}
+
+// listDocument is the result of list.
+type listDocument struct {
+	Backups     []runDocument         `json:"backups"`
+	Unreachable []unreachableDocument `json:"unreachable,omitempty"` // what they hold is missing above
+}
+
+type unreachableDocument struct {
+	Cluster  hbackup.ClusterName `json:"cluster"`
+	Location string              `json:"location"`
+	Error    errorDetails        `json:"error"`
+	err      error
+}
+
+func (d *listDocument) add(s *session, cl *config.Cluster, h catalog.History, f listFilter) {
+	for _, e := range h.Entries {
+		if !f.wants(e) {
+			continue
+		}
+		run := newRun(e.Run, e.Place)
+		run.Cluster = cl.Name
+		if e.Unreadable != nil {
+			run.Error = &s.errorsOf(e.Unreadable)[0]
+			if run.started, _ = e.ID.Time(); run.Started == "" {
+				run.Started = hbackup.FormatTime(run.started)
+			}
+		}
+		d.Backups = append(d.Backups, run)
+	}
+	var names []string
+	for name := range h.Unreachable {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		err := h.Unreachable[name]
+		d.Unreachable = append(d.Unreachable, unreachableDocument{cl.Name, name, s.errorsOf(err)[0], err})
+	}
+}
+
+func (d *listDocument) sort() {
+	slices.SortStableFunc(d.Backups, func(a, b runDocument) int { return strings.Compare(string(a.Backup), string(b.Backup)) })
+}
+
+// err says that the list is not whole. When nothing at all could be read, the
+// error is that of the location.
+func (d listDocument) err() error {
+	if len(d.Unreachable) == 0 {
+		return nil
+	}
+	if len(d.Backups) == 0 {
+		return d.Unreachable[0].err
+	}
+	u := d.Unreachable[0]
+	return hbackup.Errorf("list backups", "", hbackup.KindPartial, "%s could not be read: %s", u.Location, u.Error.Message).
+		WithHint("the backups of the other locations are shown")
+}
+
+func (d listDocument) schema() string { return "hbackup.list/1" }
+
+func (d listDocument) lines() ([]part, any) {
+	var parts []part
+	for _, b := range d.Backups {
+		parts = append(parts, part{"backup", b})
+	}
+	return parts, struct {
+		Count       int                   `json:"count"`
+		Unreachable []unreachableDocument `json:"unreachable,omitempty"`
+	}{len(d.Backups), d.Unreachable}
+}
+
+func (d listDocument) table(now nowFunc) []*ui.Table {
+	t := ui.NewTable(ui.Column{Name: "backup"}, ui.Column{Name: "cluster"}, ui.Column{Name: "location"}, ui.Column{Name: "state"},
+		ui.Column{Name: "started"}, ui.Column{Name: "took"}, ui.Column{Name: "size", Align: ui.Right}, ui.Column{Name: "copied", Align: ui.Right}, ui.Column{Name: "tables"})
+	for _, b := range d.Backups {
+		took := "-"
+		if b.Finished != "" {
+			took = hbackup.FormatDuration(b.finished.Sub(b.started))
+		}
+		state := string(b.State)
+		if b.Error != nil {
+			state = "unreadable"
+		}
+		t.Row(string(b.Backup), string(b.Cluster), b.Location, state, ui.Time(b.started, now()), took, ui.Bytes(b.Bytes), ui.Bytes(b.CopiedBytes), b.tableWords())
+	}
+	return []*ui.Table{t}
+}
+
+// tableWords names the tables of a run, or counts them when they are many.
+func (d runDocument) tableWords() string {
+	if len(d.Tables) > 3 {
+		return ui.Plural(len(d.Tables), "table", "tables")
+	}
+	var names []string
+	for _, t := range d.Tables {
+		names = append(names, t.Table.String())
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"hbackup"
+	"hbackup/config"
+	"hbackup/storage"
+	"hbackup/storage/file"
+	"hbackup/storage/s3"
+)
+
+// openLocation opens the store that a location describes.
+func openLocation(ctx context.Context, loc *config.Location, log *slog.Logger) (storage.Store, error) {
+	switch loc.URL.Scheme {
+	case storage.SchemeFile:
+		return file.Open(storage.Place{Scheme: storage.SchemeFile, Path: loc.URL.Path})
+	case storage.SchemeS3:
+		return s3.New(ctx, s3Config(loc, log))
+	}
+	return nil, hbackup.Errorf("open location", loc.URL.String(), hbackup.KindUnsupported, "locations of the kind %s:// are not supported", loc.URL.Scheme)
+}
+
+func s3Config(loc *config.Location, log *slog.Logger) s3.Config {
+	return s3.Config{
+		Bucket:    loc.URL.Host,
+		Prefix:    strings.TrimPrefix(loc.URL.Path, "/"),
+		Region:    loc.Region,
+		Endpoint:  string(loc.Endpoint),
+		PathStyle: loc.PathStyle,
+		CAFile:    loc.CAFile,
+		Credentials: s3.Credentials{
+			AccessKey:    reference(loc.Credentials.AccessKey),
+			SecretKey:    reference(loc.Credentials.SecretKey),
+			SessionToken: reference(loc.Credentials.SessionToken),
+		},
+		StorageClass: loc.StorageClass,
+		Encryption: map[string]s3.Encryption{
+			"none": s3.EncryptionDefault, "aes256": s3.EncryptionSSES3, "kms": s3.EncryptionSSEKMS,
+		}[loc.SSE.Mode],
+		KMSKey:   loc.SSE.KMSKey,
+		PartSize: int64(loc.PartSize),
+		Logger:   log,
+	}
+}
+
+// reference writes where a secret is in the words of package s3.
+func reference(s config.Secret) string {
+	switch {
+	case s.Env != "":
+		return "env:" + s.Env
+	case s.File != "":
+		return "file:" + s.File
+	}
+	return ""
+}

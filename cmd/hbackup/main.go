@@ -1,0 +1,30 @@
+// Command hbackup backs up tables of Apache HBase and restores them. This
+// package wires the parts together and speaks to people and programs; it holds
+// no rule of its own. One file per verb; exit.go maps errors to exit codes.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(context.Background(), signals, os.Exit)
+	defer stop()
+	p := &program{
+		stdout:  os.Stdout,
+		stderr:  os.Stderr,
+		environ: os.Environ(),
+		now:     time.Now,
+		connect: connect,
+	}
+	os.Exit(int(p.run(ctx, os.Args[1:])))
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"time"
+
+	"hbackup"
+	"hbackup/catalog"
+	"hbackup/internal/ui"
+)
+
+// runDocument describes a backup run: in the results of backup, list and
+// describe. Sizes are in bytes, times RFC 3339 in UTC.
+type runDocument struct {
+	Backup       hbackup.BackupID    `json:"backup"`
+	Cluster      hbackup.ClusterName `json:"cluster"`
+	Location     string              `json:"location"` // name in the configuration
+	State        catalog.State       `json:"state"`
+	Request      hbackup.RequestID   `json:"request"`
+	Started      string              `json:"started"`
+	Finished     string              `json:"finished,omitempty"`
+	HBaseVersion string              `json:"hbase_version,omitempty"`
+	ClusterID    string              `json:"cluster_id,omitempty"`
+	Host         string              `json:"host,omitempty"`
+	Writer       string              `json:"writer,omitempty"`
+	Regions      int                 `json:"regions"`
+	Files        int                 `json:"files"`
+	Bytes        int64               `json:"bytes"`
+	Cells        int64               `json:"cells"`
+	CopiedFiles  int                 `json:"copied_files"`
+	CopiedBytes  int64               `json:"copied_bytes"`
+	Tables       []tableDocument     `json:"tables,omitempty"`
+	Error        *errorDetails       `json:"error,omitempty"` // why the record could not be read
+
+	started, finished time.Time
+}
+
+// tableDocument is one table of a run.
+type tableDocument struct {
+	Table            hbackup.TableName `json:"table"`
+	Image            hbackup.ImageID   `json:"image,omitempty"` // absent when there is none
+	SnapshotStarted  string            `json:"snapshot_started,omitempty"`
+	SnapshotFinished string            `json:"snapshot_finished,omitempty"`
+	Regions          int               `json:"regions"`
+	Files            int               `json:"files"`
+	Bytes            int64             `json:"bytes"`
+	Cells            int64             `json:"cells"`
+	CopiedFiles      int               `json:"copied_files"`
+	CopiedBytes      int64             `json:"copied_bytes"`
+	Error            *errorDetails     `json:"error,omitempty"`
+}
+
+func newRun(r catalog.Run, location string) runDocument {
+	totals := r.TotalsOf()
+	d := runDocument{
+		Backup: r.ID, Cluster: r.Cluster, Location: location, State: r.State, Request: r.Request,
+		Started: hbackup.FormatTime(r.Started), Finished: hbackup.FormatTime(r.Finished),
+		HBaseVersion: r.HBaseVersion, ClusterID: r.ClusterID, Host: r.Host, Writer: r.Writer,
+		Regions: totals.Regions, Files: totals.Files, Bytes: totals.Bytes, Cells: totals.Cells,
+		started: r.Started, finished: r.Finished,
+	}
+	for _, t := range r.Tables {
+		d.CopiedFiles += t.CopiedFiles
+		d.CopiedBytes += t.CopiedBytes
+		td := tableDocument{
+			Table: t.Table, Image: t.Image,
+			SnapshotStarted: hbackup.FormatTime(t.SnapshotStarted), SnapshotFinished: hbackup.FormatTime(t.SnapshotFinished),
+			Regions: t.Totals.Regions, Files: t.Totals.Files, Bytes: t.Totals.Bytes, Cells: t.Totals.Cells,
+			CopiedFiles: t.CopiedFiles, CopiedBytes: t.CopiedBytes,
+		}
+		if f := t.Failure; f != nil {
+			td.Error = &errorDetails{Kind: string(f.Kind), Message: ui.OneLine(f.Message), Hint: ui.OneLine(f.Hint)}
+		}
+		d.Tables = append(d.Tables, td)
+	}
+	return d
+}
+
+// tableLines are the tables of the run as lines of a JSON stream.
+func (d runDocument) tableLines() []part {
+	var parts []part
+	for _, t := range d.Tables {
+		parts = append(parts, part{"table", t})
+	}
+	return parts
+}
+
+// head is the run as a list of its properties.
+func (d runDocument) head(now nowFunc) *ui.Table {
+	t := ui.NewTable(ui.Column{}, ui.Column{})
+	t.Row("backup", string(d.Backup))
+	t.Row("state", string(d.State))
+	t.Row("cluster", string(d.Cluster))
+	t.Row("location", d.Location)
+	t.Row("request", string(d.Request))
+	t.Row("started", ui.Time(d.started, now()))
+	if !d.finished.IsZero() {
+		t.Row("finished", ui.Time(d.finished, now())+", took "+hbackup.FormatDuration(d.finished.Sub(d.started)))
+	}
+	if d.HBaseVersion != "" {
+		t.Row("hbase", d.HBaseVersion)
+	}
+	if d.Writer != "" {
+		t.Row("written by", "hbackup "+d.Writer+" on "+d.Host)
+	}
+	t.Row("size", ui.Bytes(d.Bytes)+" in "+ui.Plural(d.Files, "file", "files")+", "+ui.Bytes(d.CopiedBytes)+" copied")
+	return t
+}
+
+// tableTable shows one line for each table, and one for each error.
+func (d runDocument) tableTable() *ui.Table {
+	t := ui.NewTable(ui.Column{Name: "table"}, ui.Column{Name: "image"}, ui.Column{Name: "regions", Align: ui.Right}, ui.Column{Name: "files", Align: ui.Right},
+		ui.Column{Name: "size", Align: ui.Right}, ui.Column{Name: "copied", Align: ui.Right}, ui.Column{Name: "cells", Align: ui.Right}, ui.Column{Name: "error"})
+	for _, td := range d.Tables {
+		if td.Image == "" {
+			message := "-"
+			if td.Error != nil {
+				message = td.Error.Message
+			}
+			t.Row(td.Table.String(), "-", "-", "-", "-", "-", "-", message)
+			continue
+		}
+		t.Row(td.Table.String(), string(td.Image), ui.Count(td.Regions), ui.Count(td.Files), ui.Bytes(td.Bytes), ui.Bytes(td.CopiedBytes), ui.Count(td.Cells), "")
+	}
+	return t
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"hbackup"
+)
+
+// errInterrupted is the cause of a context that a signal has cancelled.
+var errInterrupted = &hbackup.Error{Op: "interrupted", Kind: hbackup.KindInterrupted, Err: context.Canceled}
+
+// interruptible gives a context that the first signal cancels, so that the verb
+// can tidy up; the second one ends the process at once.
+func interruptible(parent context.Context, signals <-chan os.Signal, exit func(int)) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	stopped := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel(errInterrupted)
+		case <-stopped:
+			return
+		}
+		select {
+		case <-signals:
+			exit(int(exitInterrupted))
+		case <-stopped:
+		}
+	}()
+	return ctx, func() {
+		close(stopped)
+		cancel(nil)
+	}
+}
+
+// wasInterrupted reports whether a signal ended the context.
+func wasInterrupted(ctx context.Context) bool {
+	return context.Cause(ctx) == error(errInterrupted)
+}
