@@ -13,6 +13,11 @@ type ComposeOptions struct {
 	Name string // of the snapshot to be made
 	Job  string // of the restore; the table qualifier of its staging paths
 
+	// ForeignMOB lets a table through whose big values lie in MOB files that the
+	// snapshot does not name (see ForeignMOB). They read right only on a cluster
+	// that still has those files.
+	ForeignMOB bool
+
 	// Rows gives the first and the last row of a file, when the caller can look
 	// into it; nil when it cannot. It is asked only about files that a reference
 	// leads to, and only lets more be composed: with it a half that is in truth
@@ -51,7 +56,8 @@ const manifestSizeLimit = 64 << 20
 //   - The daughters of a split whose references together are all of each parent
 //     file become one region with the parent's range.
 //   - Split parents, offline regions and replicas are left out.
-//   - MOB files keep their names and their table, as cells speak of both.
+//   - MOB files keep their names and their table, as cells speak of both. A table
+//     that may need MOB files which the snapshot does not name is refused.
 //   - Other files get fresh names in a place of the job's own.
 //
 // What would need half a file is refused with KindUnsupported, and so is a family

@@ -122,6 +122,7 @@ func TestComposeRefuses(t *testing.T) {
 		"replica with files":                          {hbackup.KindUnsupported, "replica", []caseRegion{{id: 1}, {id: 1, files: []string{hexA}, more: func(rm *hbpb.SnapshotRegionManifest) { rm.RegionInfo.ReplicaId = proto.Int32(1) }}}},
 		"MOB file outside of the MOB region":          {hbackup.KindCorrupt, "MOB file", []caseRegion{{id: 1, files: []string{mobA}}}},
 		"link in the MOB region":                      {hbackup.KindUnsupported, "links to MOB files", []caseRegion{{id: 1}, {start: ".mob", files: []string{"u=" + hexA + "-" + mobA}}}},
+		"links in a MOB family":                       {hbackup.KindUnsupported, "files of table ns:o", []caseRegion{{id: 1, files: []string{"ns=o=" + hexB + "-" + hexA}}, {start: ".mob"}}},
 		"MOB files of a family that the schema lacks": {hbackup.KindUnsupported, `family "old"`, []caseRegion{{id: 1}, {start: ".mob", files: []string{mobA}, more: otherFamily("old")}}},
 		"two sizes of one file": {hbackup.KindCorrupt, "bytes long", []caseRegion{{id: 1, files: []string{hexA, "t=" + (caseRegion{id: 1}).encoded() + "-" + hexA}, more: func(rm *hbpb.SnapshotRegionManifest) {
 			rm.FamilyFiles[0].StoreFiles[1].FileSize = proto.Uint64(101)
@@ -242,7 +243,7 @@ func TestComposeWithRows(t *testing.T) {
 
 func TestComposedNames(t *testing.T) {
 	mob := MOBRegion(caseTable)
-	own := caseRegion{id: 1, files: []string{hexA, "9_SeqId_3_", "ns=o=" + hexB + "-" + hexA}}
+	own := caseRegion{id: 1, files: []string{hexA, "9_SeqId_3_", "ns=o=" + hexB + "-" + hexA}, more: otherFamily("g")}
 	c, err := Compose(caseManifest(t, own, caseRegion{start: ".mob", files: []string{mobA}}), caseOptions)
 	if err != nil {
 		t.Fatal(err)
@@ -252,14 +253,14 @@ func TestComposedNames(t *testing.T) {
 	}
 	enc := own.encoded()
 	for i, want := range []struct{ from, suffix string }{
-		{"archive/data/default/t/" + enc + "/f/" + hexA, ""},
-		{"archive/data/default/t/" + enc + "/f/9_SeqId_3_", "_SeqId_3_"},
-		{"archive/data/ns/o/" + hexB + "/f/" + hexA, ""},
+		{"archive/data/default/t/" + enc + "/g/" + hexA, ""},
+		{"archive/data/default/t/" + enc + "/g/9_SeqId_3_", "_SeqId_3_"},
+		{"archive/data/ns/o/" + hexB + "/g/" + hexA, ""},
 	} {
 		s := c.Staged[i]
 		link, fresh, _ := strings.Cut(s.Name, "-")
 		if s.From.ArchivePath() != want.from || link != "hbk=job.1="+enc || len(fresh) != 32+len(want.suffix) ||
-			!strings.HasSuffix(fresh, want.suffix) || s.Path != "archive/data/hbk/job.1/"+enc+"/f/"+fresh {
+			!strings.HasSuffix(fresh, want.suffix) || s.Path != "archive/data/hbk/job.1/"+enc+"/g/"+fresh {
 			t.Errorf("staged %+v, want %+v", s, want)
 		}
 	}
@@ -273,6 +274,23 @@ func TestComposedNames(t *testing.T) {
 	// Another job gets other names, the same job the same.
 	if a, b := StageName("a", s.From), StageName("b", s.From); a == b || a != StageName("a", s.From) {
 		t.Errorf("fresh names %s and %s", a, b)
+	}
+}
+
+func TestForeignMOB(t *testing.T) {
+	m := caseManifest(t,
+		caseRegion{end: "m", id: 1, files: []string{hexA, "ns=o=" + hexB + "-" + hexA, "u=" + hexB + "-" + hexA + "." + hexB + "^c"}},
+		caseRegion{start: "m", id: 1, files: []string{"ns=o=" + hexA + "-" + hexB, "t=" + hexA + "-" + hexB}},
+		caseRegion{start: "m", id: 2, files: []string{"v=" + hexA + "-" + hexB}, more: otherFamily("g")})
+	want := []FamilyOf{{"f", hbackup.TableName{Namespace: "default", Qualifier: "u"}}, {"f", hbackup.TableName{Namespace: "ns", Qualifier: "o"}}}
+	if got := ForeignMOB(m); !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	o := caseOptions
+	o.ForeignMOB = true
+	c, err := Compose(caseManifest(t, caseRegion{id: 1, files: []string{"ns=o=" + hexB + "-" + hexA}}), o)
+	if err != nil || !strings.Contains(strings.Join(c.Notes, "\n"), "ns:o") {
+		t.Errorf("let through: %v", err)
 	}
 }
 
