@@ -38,7 +38,9 @@ func (j *jarSet) classArchive(ctx context.Context) ([]string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, nil
 	}
-	return []string{"-XX:SharedArchiveFile=" + path}, nil
+	// At the address that it was made for the archive is shared between processes and needs no patching.
+	return []string{"-XX:SharedArchiveFile=" + path,
+		"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0"}, nil
 }
 
 func (j *jarSet) archiveEntry() string { return fmt.Sprintf("cds-%s-%s", j.version, j.key) }
@@ -50,7 +52,7 @@ func (j *jarSet) train(ctx context.Context, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	where := workDir{dir: work}
+	where := &workDir{dir: work}
 	fs := &HDFS{jars: j, dir: where}
 	db := &HBase{jars: j, dir: where, options: HBaseOptions{RegionServers: 1}}
 	conf := where.path("conf")

@@ -24,7 +24,7 @@ type ClusterOptions struct {
 type Cluster struct {
 	*HBase
 	HDFS *HDFS // nil with a local root
-	dir  workDir
+	dir  *workDir
 }
 
 // StartCluster starts both and returns when the master is initialised.
@@ -38,7 +38,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		c.HDFS, err = StartHDFS(ctx, HDFSOptions{
 			Version: o.Version, Dir: filepath.Join(dir.dir, "hdfs"), Port: o.NameNodePort, Extra: o.Hadoop})
 		if err != nil {
-			return nil, dir.removeAfter(ctx, err)
+			return nil, dir.afterFailure(ctx, err)
 		}
 	}
 	c.HBase, err = StartHBase(ctx, HBaseOptions{
@@ -48,7 +48,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		if c.HDFS != nil {
 			c.HDFS.Kill()
 		}
-		return nil, dir.removeAfter(ctx, err)
+		return nil, dir.afterFailure(ctx, err)
 	}
 	return c, nil
 }

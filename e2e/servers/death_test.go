@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hbackup"
 	"hbackup/e2e/servers"
 )
 
@@ -119,4 +120,25 @@ func isZombie(pid int) bool {
 	}
 	_, after, _ := strings.Cut(string(text), ") ")
 	return strings.HasPrefix(after, "Z")
+}
+
+func TestAStartThatFailsSaysWhyAndLeavesNoProcess(t *testing.T) {
+	servers.ForTest(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	_, err := servers.StartCluster(t.Context(), servers.ClusterOptions{
+		LocalRoot: true, HBase: servers.Settings{"hbase.zookeeper.property.dataDir": "/dev/null/no"}})
+	if err == nil || !strings.Contains(err.Error(), "/dev/null/no") {
+		t.Errorf("error %v", err)
+	}
+	if hint := hbackup.HintOf(err); !strings.Contains(hint, "hbase.log") {
+		t.Errorf("hint %q", hint)
+	}
+	assertNoChildren(t)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := servers.StartCluster(ctx, servers.ClusterOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	assertNoChildren(t)
 }

@@ -30,7 +30,7 @@ func (x Test) Cluster(o ClusterOptions) *Cluster {
 	if c.HDFS != nil {
 		logs = append(logs, c.HDFS.LogFile())
 	}
-	x.endWith(&c.dir, c.Stop, logs...)
+	x.endWith(c.dir, c.Stop, logs...)
 	return c
 }
 
@@ -41,7 +41,7 @@ func (x Test) HDFS(o HDFSOptions) *HDFS {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	x.endWith(&h.dir, h.Stop, h.LogFile())
+	x.endWith(h.dir, h.Stop, h.LogFile())
 	return h
 }
 
@@ -52,14 +52,16 @@ func (x Test) S3(o S3Options) *S3 {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	x.endWith(&s.dir, s.Stop, s.LogFile())
+	x.endWith(s.dir, s.Stop, s.LogFile())
 	return s
 }
 
 func (x Test) endWith(dir *workDir, stop func() error, logs ...string) {
 	x.t.Cleanup(func() {
 		if x.t.Failed() {
-			dir.temp = false
+			if err := dir.keep(); err != nil {
+				x.t.Errorf("keep the directory: %v", err)
+			}
 			for _, path := range logs {
 				text, err := os.ReadFile(path)
 				if err != nil {

@@ -30,7 +30,7 @@ type HBaseOptions struct {
 type HBase struct {
 	options HBaseOptions
 	jars    *jarSet
-	dir     workDir
+	dir     *workDir
 	process *process // ZooKeeper, master and driver
 
 	mu      sync.Mutex
@@ -53,7 +53,7 @@ func StartHBase(ctx context.Context, o HBaseOptions) (*HBase, error) {
 	}
 	h := &HBase{options: o, jars: jars, dir: dir, facts: map[string]string{}, servers: map[string]*process{}}
 	if err := h.start(ctx); err != nil {
-		return nil, dir.removeAfter(ctx, err)
+		return nil, dir.afterFailure(ctx, err)
 	}
 	return h, nil
 }

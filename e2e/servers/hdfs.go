@@ -19,7 +19,7 @@ type HDFSOptions struct {
 type HDFS struct {
 	options HDFSOptions
 	jars    *jarSet
-	dir     workDir
+	dir     *workDir
 	mu      sync.Mutex
 	facts   map[string]string
 	process *process
@@ -37,7 +37,7 @@ func StartHDFS(ctx context.Context, o HDFSOptions) (*HDFS, error) {
 	}
 	h := &HDFS{options: o, jars: jars, dir: dir}
 	if err := h.start(ctx); err != nil {
-		return nil, dir.removeAfter(ctx, err)
+		return nil, dir.afterFailure(ctx, err)
 	}
 	return h, nil
 }

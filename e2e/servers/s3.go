@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,7 +32,7 @@ type S3 struct {
 
 	options S3Options
 	binary  string
-	dir     workDir
+	dir     *workDir
 	port    int
 	health  string
 	client  *http.Client
@@ -70,7 +69,7 @@ func StartS3(ctx context.Context, o S3Options) (*S3, error) {
 		}
 	}
 	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(err, s.dir.remove())
+		return nil, dir.afterFailure(ctx, err)
 	}
 	return s, nil
 }
