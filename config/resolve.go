@@ -23,7 +23,11 @@ func (l *loader) collect(n *node, v reflect.Value, path string) {
 			l.collect(n.entry, v.MapIndex(key).Elem(), join(path, name))
 		}
 	case shapeStruct:
+		loc, isLocation := v.Interface().(Location)
 		for _, c := range n.below {
+			if isLocation && loc.URL.Scheme != "s3" && c.tag.Get("s3") != "" {
+				continue // the key means nothing here
+			}
 			l.collect(c, v.Field(c.field), join(path, c.key))
 		}
 	case shapeSecret:

@@ -77,7 +77,6 @@ func (d configDocument) lines() ([]part, any) {
 	for _, v := range d.Values {
 		parts = append(parts, part{"value", v})
 	}
-	d.Values = nil
 	return parts, struct {
 		File     string   `json:"file"`
 		Warnings []string `json:"warnings,omitempty"`

@@ -38,7 +38,7 @@ hbackup list --cluster prod --table ns:orders --state complete
 hbackup list --since 2026-11-01T00:00:00Z -o json`,
 		Flags: []cli.Flag{
 			clusterFlag("`NAME` of the cluster (default: all)"),
-			&cli.StringFlag{Name: "table", Usage: "only backups that hold an image of `TABLE`"},
+			&cli.StringFlag{Name: "table", Usage: "only backups of `TABLE`"},
 			&cli.StringFlag{Name: "state", Usage: "only backups in `STATE`: " + strings.Join(states, ", ") + "; several separated by commas"},
 			&cli.StringFlag{Name: "since", Usage: "only backups that started at `TIME` or later (RFC 3339 with zone)"},
 			&cli.StringFlag{Name: "until", Usage: "only backups that started before `TIME` (RFC 3339 with zone)"},
@@ -80,6 +80,9 @@ func (p *program) list(c *cli.Context) error {
 			d.add(s, cl, h, f)
 		}
 		d.sort()
+		if len(d.Backups) == 0 && len(d.Unreachable) > 0 {
+			return d.err() // an empty list would look like an answer
+		}
 		if err := s.emit(d); err != nil {
 			return err
 		}
@@ -181,15 +184,21 @@ func (d *listDocument) sort() {
 // err says that the list is not whole. When nothing at all could be read, the
 // error is that of the location.
 func (d listDocument) err() error {
-	if len(d.Unreachable) == 0 {
-		return nil
+	if len(d.Unreachable) > 0 {
+		u := d.Unreachable[0]
+		if len(d.Backups) == 0 {
+			return u.err
+		}
+		return hbackup.Errorf("list backups", "", hbackup.KindPartial, "%s could not be read: %s", u.Location, u.Error.Message).
+			WithHint("the backups of the other locations are shown")
 	}
-	if len(d.Backups) == 0 {
-		return d.Unreachable[0].err
+	for _, b := range d.Backups {
+		if b.Error != nil {
+			return hbackup.Errorf("list backups", "", hbackup.KindPartial, "the record of %s could not be read: %s", b.Backup, b.Error.Message).
+				WithHint("the other backups are shown")
+		}
 	}
-	u := d.Unreachable[0]
-	return hbackup.Errorf("list backups", "", hbackup.KindPartial, "%s could not be read: %s", u.Location, u.Error.Message).
-		WithHint("the backups of the other locations are shown")
+	return nil
 }
 
 func (d listDocument) schema() string { return "hbackup.list/1" }
@@ -209,15 +218,15 @@ func (d listDocument) table(now nowFunc) []*ui.Table {
 	t := ui.NewTable(ui.Column{Name: "backup"}, ui.Column{Name: "cluster"}, ui.Column{Name: "location"}, ui.Column{Name: "state"},
 		ui.Column{Name: "started"}, ui.Column{Name: "took"}, ui.Column{Name: "size", Align: ui.Right}, ui.Column{Name: "copied", Align: ui.Right}, ui.Column{Name: "tables"})
 	for _, b := range d.Backups {
-		took := "-"
+		took, size, copied := "-", "-", "-"
 		if b.Finished != "" {
-			took = hbackup.FormatDuration(b.finished.Sub(b.started))
+			took, size, copied = hbackup.FormatDuration(b.finished.Sub(b.started)), ui.Bytes(b.Bytes), ui.Bytes(b.CopiedBytes)
 		}
 		state := string(b.State)
 		if b.Error != nil {
 			state = "unreadable"
 		}
-		t.Row(string(b.Backup), string(b.Cluster), b.Location, state, ui.Time(b.started, now()), took, ui.Bytes(b.Bytes), ui.Bytes(b.CopiedBytes), b.tableWords())
+		t.Row(string(b.Backup), string(b.Cluster), b.Location, state, ui.Time(b.started, now()), took, size, copied, b.tableWords())
 	}
 	return []*ui.Table{t}
 }

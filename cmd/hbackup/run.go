@@ -102,6 +102,9 @@ func (d runDocument) head(now nowFunc) *ui.Table {
 	if d.Writer != "" {
 		t.Row("written by", "hbackup "+d.Writer+" on "+d.Host)
 	}
+	if d.finished.IsZero() {
+		return t
+	}
 	t.Row("size", ui.Bytes(d.Bytes)+" in "+ui.Plural(d.Files, "file", "files")+", "+ui.Bytes(d.CopiedBytes)+" copied")
 	return t
 }
@@ -117,6 +120,9 @@ func (d runDocument) tableTable() *ui.Table {
 				message = td.Error.Message
 			}
 			t.Row(td.Table.String(), "-", "-", "-", "-", "-", "-", message)
+			if td.Error != nil && td.Error.Hint != "" {
+				t.Row("", "", "", "", "", "", "", "hint: "+td.Error.Hint)
+			}
 			continue
 		}
 		t.Row(td.Table.String(), string(td.Image), ui.Count(td.Regions), ui.Count(td.Files), ui.Bytes(td.Bytes), ui.Bytes(td.CopiedBytes), ui.Count(td.Cells), "")

@@ -141,8 +141,10 @@ func (d verifyDocument) lines() ([]part, any) {
 	for _, f := range d.Faults {
 		parts = append(parts, part{"fault", f})
 	}
-	d.Faults = nil
-	return parts, d
+	return parts, struct {
+		verifyDocument
+		Faults *struct{} `json:"faults,omitempty"` // hides the list that the lines have shown
+	}{verifyDocument: d}
 }
 
 func (d verifyDocument) table(nowFunc) []*ui.Table {

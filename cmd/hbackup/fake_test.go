@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hbackup"
+	"hbackup/backup"
+	"hbackup/catalog"
+	"hbackup/catalog/verify"
+	"hbackup/check"
+	"hbackup/config"
+	"hbackup/restore"
+)
+
+func fakeNow() time.Time { return time.Date(2026, 12, 1, 2, 17, 1, 0, time.UTC) }
+
+// at gives a moment of the fake run, counted from its start.
+func at(d time.Duration) time.Time {
+	return time.Date(2026, 11, 30, 23, 5, 1, 123e6, time.UTC).Add(d)
+}
+
+const (
+	fakeID = hbackup.BackupID("20261130T230501.123Z-7f3k2m9q4x")
+	oldID  = hbackup.BackupID("20261001T000000.000Z-0000000000")
+)
+
+var (
+	orders    = hbackup.TableName{Namespace: "ns", Qualifier: "orders"}
+	customers = hbackup.TableName{Namespace: "default", Qualifier: "customers"}
+)
+
+func completeRun() catalog.Run {
+	return catalog.Run{
+		Format: 1, ID: fakeID, Request: "nightly", Cluster: "prod", ClusterID: "0f4b", HBaseVersion: "2.6.4",
+		State: catalog.StateComplete, Started: at(0), Finished: at(72*time.Second + 400*time.Millisecond), Host: "backup1", Writer: "v0.1.0",
+		Tables: []catalog.TableRun{
+			{Table: orders, Image: fakeID.Image(0), SnapshotStarted: at(time.Second), SnapshotFinished: at(3 * time.Second),
+				Totals: catalog.Totals{Regions: 12, Files: 1234, Bytes: 5 << 30, Cells: 98765432}, CopiedFiles: 34, CopiedBytes: 150 << 20},
+			{Table: customers, Image: fakeID.Image(1), SnapshotStarted: at(time.Second), SnapshotFinished: at(2 * time.Second),
+				Totals: catalog.Totals{Regions: 1, Files: 1, Bytes: 1000, Cells: 10}, CopiedFiles: 1, CopiedBytes: 1000},
+		},
+	}
+}
+
+func partialRun() catalog.Run {
+	r := completeRun()
+	r.State = catalog.StatePartial
+	r.Tables[1] = catalog.TableRun{Table: customers, Failure: &catalog.Failure{Kind: hbackup.KindCorrupt, Message: "copy hdfs://nn1:8020/hbase/data/x: block checksum\nis wrong", Hint: "run hbase hbck"}}
+	return r
+}
+
+// fake is services that answer from memory.
+type fake struct {
+	run      catalog.Run
+	done     bool // the request had reached its end before
+	err      error
+	history  catalog.History
+	report   verify.Report
+	items    []check.Item
+	notes    []string
+	block    bool // work until the context ends
+	stubborn bool // ... and then not return
+}
+
+func (f *fake) connect(*session) (services, error) { return f, nil }
+func (f *fake) Close() error                       { return nil }
+
+// wait says that the work has begun, then waits for the end of the context.
+func (f *fake) wait(ctx context.Context) error {
+	if !f.block {
+		return f.err
+	}
+	if dir := os.Getenv("STARTED"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "started"), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	if f.stubborn {
+		if err := os.WriteFile(filepath.Join(os.Getenv("STARTED"), "stopping"), nil, 0o600); err != nil {
+			return err
+		}
+		select {}
+	}
+	return hbackup.E("copy", "hdfs://nn1:8020/hbase/data/x", hbackup.KindOther, context.Cause(ctx))
+}
+
+func (f *fake) Backup(ctx context.Context, cl *config.Cluster, req backup.Request, opts backup.Options) (backup.Result, error) {
+	opts.Reporter.Stage(orders, "copy")
+	opts.Reporter.Expect(orders, 2, 2048)
+	opts.Reporter.Done(orders, 1, 1024, false)
+	if err := f.wait(ctx); err != nil {
+		return backup.Result{}, err
+	}
+	r := f.run
+	r.Request, r.Cluster = req.ID, cl.Name
+	return backup.Result{Run: r, AlreadyDone: f.done}, nil
+}
+
+func (f *fake) Restore(ctx context.Context, cl *config.Cluster, req restore.Request, opts restore.Options) (restore.Result, error) {
+	opts.Reporter.Stage("copy")
+	opts.Reporter.AddTotal(2048, 2)
+	opts.Reporter.Done(1024, 1)
+	if err := f.wait(ctx); err != nil {
+		return restore.Result{Notes: f.notes}, err
+	}
+	return restore.Result{Request: req.ID, Image: req.Image.ID, Table: req.As, AlreadyDone: f.done, Regions: 12, Files: 1234, Bytes: 5 << 30,
+		CopiedFiles: 1234, CopiedBytes: 5 << 30, Started: at(0), Finished: at(65 * time.Second), Notes: f.notes}, nil
+}
+
+func (f *fake) History(context.Context, *config.Cluster) (catalog.History, error) {
+	return f.history, f.err
+}
+
+func (f *fake) FindBackup(_ context.Context, clusters []*config.Cluster, id hbackup.BackupID) (foundBackup, error) {
+	if id != f.run.ID {
+		return foundBackup{}, hbackup.Errorf("find backup", string(id), hbackup.KindNotFound, "no location of %s has it", clusterWords(clusters)).
+			WithHint("hbackup list shows the backups")
+	}
+	return foundBackup{clusters[0], catalog.Place{Name: "main"}, f.run}, nil
+}
+
+func (f *fake) Verify(ctx context.Context, _ []catalog.Found, opts verify.Options) (verify.Report, error) {
+	opts.Expect(2, 2048)
+	opts.Done(1, 1024)
+	return f.report, f.wait(ctx)
+}
+
+func (f *fake) Check(context.Context, *config.Cluster) []check.Item { return f.items }
+
+// fakes are the services that scripts and golden tests choose from.
+var fakes = map[string]*fake{
+	"good": {
+		run: completeRun(),
+		history: catalog.History{Entries: []catalog.Entry{
+			{Place: "old", Run: catalog.Run{ID: oldID, State: catalog.StateFailed}, Unreadable: hbackup.Errorf("read run", "file:///srv/backup/prod/backups/x.json", hbackup.KindCorrupt, "it is not JSON")},
+			{Place: "main", Run: partialRun()},
+			{Place: "main", Run: catalog.Run{ID: "20261201T010000.000Z-1111111111", Request: "now", Cluster: "prod", State: catalog.StateRunning,
+				Started: time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC), Host: "backup2", Writer: "v0.1.0", Tables: []catalog.TableRun{{Table: orders}}}},
+		}},
+		report: verify.Report{Images: 2, Files: 1239, Bytes: 5<<30 + 1000},
+		items: []check.Item{
+			{Name: "hbase", Status: check.OK, Detail: "HBase 2.6.4, cluster id 0f4b"},
+			{Name: "cleaners", Status: check.Warning, Detail: "1 snapshot directory is incomplete", Hint: "remove it"},
+		},
+	},
+	"done":    {run: completeRun(), done: true},
+	"partial": {run: partialRun()},
+	"failed": {
+		run:   completeRun(),
+		err:   hbackup.E("restore", "ns:orders_r", hbackup.KindExists, errors.New("the table is there already")).WithHint("choose another name with --as"),
+		notes: []string{"nothing is left on the cluster"},
+	},
+	"joined": {err: errors.Join(
+		hbackup.Errorf("back up table", "ns:orders", hbackup.KindUnavailable, "the master is starting"),
+		hbackup.Errorf("back up table", "customers", hbackup.KindNotFound, "there is no such table"))},
+	"missing": {err: errors.Join(
+		hbackup.Errorf("look up table", "ns:orders", hbackup.KindNotFound, "there is no such table"),
+		hbackup.Errorf("look up table", "customers", hbackup.KindNotFound, "there is no such table"))},
+	"multiline": {err: hbackup.E("take snapshot of", "ns:orders", hbackup.KindOther, errors.New("java.io.IOException: bad\n\tat org.apache\x1b[31m\nsecret hunter2hunter2"))},
+	"damaged": {
+		run: completeRun(),
+		report: verify.Report{Images: 2, Files: 1239, Bytes: 5 << 30, Faults: []verify.Fault{
+			{Image: fakeID.Image(0), Table: orders, Path: "s3://bucket/prod/archive/data/ns/orders/0123/f/abcd", Kind: hbackup.KindCorrupt, What: "the digest is crc64nvme:0, not crc64nvme:1"},
+			{Image: fakeID.Image(0), Table: orders, Path: "s3://bucket/prod/archive/data/ns/orders/0123/f/cdef", Kind: hbackup.KindIncomplete, What: "it is missing"},
+			{Image: fakeID.Image(0), Table: orders, Path: "s3://bucket/prod/archive/data/ns/orders/0123/f/ef01", Kind: hbackup.KindUnavailable, What: "the store does not answer"},
+		}},
+		items: []check.Item{
+			{Name: "hbase", Status: check.OK, Detail: "HBase 2.6.4"},
+			{Name: "target main", Status: check.Failed, Detail: "put s3://bucket/x: access denied", Hint: "look at the bucket's policy", Err: hbackup.Errorf("put", "s3://bucket/x", hbackup.KindDenied, "access denied")},
+		},
+		history: catalog.History{Entries: []catalog.Entry{{Place: "main", Run: completeRun()}},
+			Unreachable: map[string]error{"old": hbackup.Errorf("list", "file:///srv/backup", hbackup.KindUnavailable, "the disk is not mounted")}},
+	},
+	"unread": {run: completeRun(), report: verify.Report{Images: 2, Files: 2, Faults: []verify.Fault{
+		{Image: fakeID.Image(0), Table: orders, Path: "s3://bucket/x", Kind: hbackup.KindUnavailable, What: "the store does not answer"}}}},
+	"failures": {items: []check.Item{
+		{Name: "hbase", Status: check.Failed, Detail: "down", Err: hbackup.Errorf("", "", hbackup.KindUnavailable, "down")},
+		{Name: "target main", Status: check.Failed, Detail: "denied", Err: hbackup.Errorf("", "", hbackup.KindDenied, "denied")}}},
+	"running":  {run: catalog.Run{ID: fakeID, State: catalog.StateRunning, Started: at(0), Tables: []catalog.TableRun{{Table: orders}}}},
+	"nothing":  {history: catalog.History{Unreachable: map[string]error{"main": hbackup.Errorf("list", "s3://bucket", hbackup.KindDenied, "access denied")}}},
+	"empty":    {},
+	"block":    {run: completeRun(), block: true},
+	"stubborn": {run: completeRun(), block: true, stubborn: true},
+}
