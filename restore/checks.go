@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -12,6 +11,7 @@ import (
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/hbase/hbpb"
+	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 )
 
@@ -36,7 +36,7 @@ func (q Request) validate(target Target) error {
 // checkTarget looks for what the cluster lacks. Conflicts are reasons not to
 // begin; makeNamespace says that the name space has to be made.
 func (r *run) checkTarget(ctx context.Context) (conflicts []error, makeNamespace bool, err error) {
-	_, version, err := r.target.Master.Cluster(ctx)
+	version, err := r.target.Master.Version(ctx)
 	if err != nil {
 		return nil, false, hbackup.E("reach cluster", string(r.target.Name), hbackup.KindOther, err)
 	}
@@ -52,12 +52,12 @@ func (r *run) checkTarget(ctx context.Context) (conflicts []error, makeNamespace
 	case err != nil:
 		return nil, false, hbackup.E("look into HBase's root directory", root, hbackup.KindOther, err)
 	}
-	names, err := r.target.Master.Namespaces(ctx)
+	all, err := r.target.Master.Namespaces(ctx)
 	if err != nil {
 		return nil, false, hbackup.E("list name spaces of", string(r.target.Name), hbackup.KindOther, err)
 	}
 	ns := r.req.table().Namespace
-	if slices.Contains(names, ns) {
+	if slices.ContainsFunc(all, func(n rpc.Namespace) bool { return n.Name == ns }) {
 		return conflicts, false, nil
 	}
 	if !r.req.CreateNamespace {
@@ -69,12 +69,12 @@ func (r *run) checkTarget(ctx context.Context) (conflicts []error, makeNamespace
 
 // checkVersion refuses a cluster whose HBase is of an older line than the
 // source's: it may not know the files' format, and finds out row by row.
-func (r *run) checkVersion(version string) error {
-	source := r.image.HBaseVersion
-	older, err := olderLine(version, source)
+func (r *run) checkVersion(version rpc.Version) error {
+	source, err := rpc.ParseVersion(r.image.HBaseVersion)
+	older := err == nil && !version.AtLeast(source.Major, source.Minor)
 	switch {
 	case err != nil:
-		r.note("the HBase versions of source (%q) and target (%q) cannot be compared", source, version)
+		r.note("the HBase versions of source (%q) and target (%s) cannot be compared", r.image.HBaseVersion, version)
 	case older && r.req.AllowOlderHBase:
 		r.note("the target's HBase %s is older than the source's %s", version, source)
 	case older:
@@ -82,33 +82,6 @@ func (r *run) checkVersion(version string) error {
 			WithHint("restore to a cluster of the same or a newer version, or allow it with --allow-older-hbase")
 	}
 	return nil
-}
-
-// olderLine reports whether version a is of an older major.minor line than b.
-func olderLine(a, b string) (bool, error) {
-	x, err := lineOf(a)
-	if err != nil {
-		return false, err
-	}
-	y, err := lineOf(b)
-	if err != nil {
-		return false, err
-	}
-	return slices.Compare(x[:], y[:]) < 0, nil
-}
-
-func lineOf(version string) (line [2]int, err error) {
-	number, _, _ := strings.Cut(version, "-")
-	parts := strings.SplitN(number, ".", 3)
-	if len(parts) < 2 {
-		return line, fmt.Errorf("%q is not an HBase version", version)
-	}
-	for i := range line {
-		if line[i], err = strconv.Atoi(parts[i]); err != nil {
-			return line, fmt.Errorf("%q is not an HBase version", version)
-		}
-	}
-	return line, nil
 }
 
 // notesOn gives what the operator should know of a table before it is restored:

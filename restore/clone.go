@@ -12,23 +12,34 @@ import (
 
 	"hbackup"
 	"hbackup/engine"
+	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 )
 
 // errGone says that the master reports success and there is no table.
 var errGone = errors.New("the master says that the clone has ended well, but there is no such table")
 
-// outcomeUnknown reports whether, after this error of Clone, something may have
-// been made or may still run.
-func outcomeUnknown(err error) bool {
-	return hbackup.IsKind(err, hbackup.KindTimeout, hbackup.KindUnavailable, hbackup.KindThrottled, hbackup.KindBusy, hbackup.KindInterrupted, hbackup.KindOther)
+// isAnswer reports whether the error is the master's own last word on the clone,
+// so that nothing runs and nothing will be made: a procedure that ended with an
+// exception, or a call that was refused. After any other error something may
+// still run, unless it was found out before anything was sent.
+func isAnswer(err error) bool {
+	var ended *rpc.ProcedureError
+	var refused *rpc.RemoteError
+	switch {
+	case errors.As(err, &ended):
+		return true
+	case errors.As(err, &refused):
+		return !hbackup.IsKind(err, hbackup.KindTimeout, hbackup.KindUnavailable, hbackup.KindThrottled, hbackup.KindBusy)
+	}
+	return hbackup.IsKind(err, hbackup.KindUsage, hbackup.KindNotFound, hbackup.KindExists, hbackup.KindIncomplete, hbackup.KindDenied, hbackup.KindUnsupported)
 }
 
 // clone orders the clone and waits for its end. running says that it may still
 // be running, or may have made something.
 func (r *run) clone(ctx context.Context, s *situation) (running bool, err error) {
 	p := s.plan
-	order := Clone{Snapshot: p.attempt.id.snapshot(), Table: p.table, Nonce: p.attempt.nonce(), Sent: s.sent}
+	order := rpc.CloneRequest{Snapshot: p.attempt.id.snapshot(), Target: p.table, Nonce: p.attempt.nonce(), Sent: s.sent}
 	err = r.target.Master.Clone(ctx, order)
 	if err == nil {
 		return false, nil
@@ -49,7 +60,7 @@ func (r *run) clone(ctx context.Context, s *situation) (running bool, err error)
 		}
 		return true, err
 	}
-	return outcomeUnknown(err), err
+	return !isAnswer(err), err
 }
 
 // awaitTable waits until the table serves.
@@ -61,9 +72,9 @@ func (r *run) awaitTable(ctx context.Context, t hbackup.TableName) error {
 			return hbackup.E("check clone", t.String(), hbackup.KindIncomplete, errGone)
 		case err != nil:
 			return hbackup.E("check clone", t.String(), hbackup.KindOther, err)
-		case state == TableEnabled:
+		case state == rpc.TableEnabled:
 			return nil
-		case state != TableEnabling:
+		case state != rpc.TableEnabling:
 			return hbackup.Errorf("check clone", t.String(), hbackup.KindConflict, "the table is %s: somebody is working on it", state)
 		}
 		if err := r.opts.wait(ctx, time.Second); err != nil {
@@ -79,7 +90,7 @@ func (r *run) checkClone(ctx context.Context, p *plan) (int, error) {
 	if err := r.awaitTable(ctx, p.table); err != nil {
 		return 0, err
 	}
-	regions, err := r.target.Master.Regions(ctx, p.table)
+	regions, err := r.regions(ctx, p.table)
 	if err != nil {
 		return 0, hbackup.E("check clone", p.table.String(), hbackup.KindOther, err)
 	}
@@ -93,13 +104,23 @@ func (r *run) checkClone(ctx context.Context, p *plan) (int, error) {
 	return len(regions), r.checkFiles(ctx, p, regions)
 }
 
+func (r *run) regions(ctx context.Context, t hbackup.TableName) ([]rpc.Region, error) {
+	regions, err := r.target.Master.Regions(ctx, t)
+	if hbackup.IsKind(err, hbackup.KindNotFound) {
+		return nil, nil
+	}
+	return regions, err
+}
+
 // regionKey is what a clone keeps of a region.
 type regionKey struct {
 	id         uint64
 	start, end string
 }
 
-func keyOf(r Region) regionKey { return regionKey{r.ID, string(r.StartKey), string(r.EndKey)} }
+func keyOf(r rpc.Region) regionKey {
+	return regionKey{uint64(r.ID), string(r.StartKey), string(r.EndKey)}
+}
 
 func plannedRegions(p *plan) map[regionKey]*snapshot.Region {
 	out := map[regionKey]*snapshot.Region{}
@@ -110,7 +131,7 @@ func plannedRegions(p *plan) map[regionKey]*snapshot.Region {
 }
 
 // newerRegions counts the regions that are not the plan's.
-func newerRegions(p *plan, regions []Region) int {
+func newerRegions(p *plan, regions []rpc.Region) int {
 	planned := plannedRegions(p)
 	n := 0
 	for _, got := range regions {
@@ -124,9 +145,9 @@ func newerRegions(p *plan, regions []Region) int {
 // compareRegions reports how the table's regions differ from the plan's. A
 // cluster that splits or merges right after the clone is no fault: such regions
 // were born after the snapshot, and all still cover the key space.
-func compareRegions(p *plan, regions []Region) error {
+func compareRegions(p *plan, regions []rpc.Region) error {
 	planned := plannedRegions(p)
-	regions = slices.SortedFunc(slices.Values(regions), func(a, b Region) int { return bytes.Compare(a.StartKey, b.StartKey) })
+	regions = slices.SortedFunc(slices.Values(regions), func(a, b rpc.Region) int { return bytes.Compare(a.StartKey, b.StartKey) })
 	born := uint64(p.attempt.created.UnixMilli())
 	var end []byte
 	for i, got := range regions {
@@ -137,7 +158,7 @@ func compareRegions(p *plan, regions []Region) error {
 			return fmt.Errorf("the regions overlap at %q", got.StartKey)
 		case !bytes.Equal(got.StartKey, end):
 			return fmt.Errorf("the regions have a hole or overlap between %q and %q", end, got.StartKey)
-		case planned[keyOf(got)] == nil && got.ID <= born:
+		case planned[keyOf(got)] == nil && uint64(got.ID) <= born:
 			return fmt.Errorf("the region %d [%q, %q) is not one of the backup", got.ID, got.StartKey, got.EndKey)
 		}
 		end = got.EndKey
@@ -156,7 +177,7 @@ func compareRegions(p *plan, regions []Region) error {
 // checkFiles looks into the regions' directories for a link to every file of the
 // plan. Links of a region that has split since, or that a compaction has
 // replaced, need not be there any more.
-func (r *run) checkFiles(ctx context.Context, p *plan, regions []Region) error {
+func (r *run) checkFiles(ctx context.Context, p *plan, regions []rpc.Region) error {
 	there := map[regionKey]bool{}
 	for _, got := range regions {
 		there[keyOf(got)] = true

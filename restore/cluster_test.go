@@ -15,6 +15,7 @@ import (
 
 	"hbackup"
 	"hbackup/hbase/rootfs"
+	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 	"hbackup/storage"
 )
@@ -33,16 +34,16 @@ type cluster struct {
 	version    string
 	namespaces map[string]map[string]string
 	tables     map[hbackup.TableName]*table
-	procedures map[Nonce]error // outcome by nonce
-	clones     int             // that made a table
-	stopped    int             // passes on which the cleaners had to give up
-	orders     []Clone
-	cloneLater bool // the master finishes only when it is asked for the state
+	procedures map[rpc.Nonce]error // outcome by nonce
+	clones     int                 // that made a table
+	stopped    int                 // passes on which the cleaners had to give up
+	orders     []rpc.CloneRequest
+	lost       int // that many clones end well and their answer is lost
 }
 
 type table struct {
-	state   TableState
-	regions []Region
+	state   rpc.TableState
+	regions []rpc.Region
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -50,7 +51,7 @@ func newCluster(t *testing.T) *cluster {
 	if err := os.MkdirAll(filepath.Join(root, snapshot.SnapshotsDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{t: t, root: root, fs: rootfs.Local(), version: "2.6.4", tables: map[hbackup.TableName]*table{}, procedures: map[Nonce]error{},
+	return &cluster{t: t, root: root, fs: rootfs.Local(), version: "2.6.4", tables: map[hbackup.TableName]*table{}, procedures: map[rpc.Nonce]error{},
 		namespaces: map[string]map[string]string{"default": nil, "hbase": nil, "shop": nil}}
 }
 
@@ -65,15 +66,18 @@ func tempDir(t *testing.T) string {
 	return dir
 }
 
-func (c *cluster) Cluster(context.Context) (string, string, error) { return "id", c.version, nil }
+func (c *cluster) Version(context.Context) (rpc.Version, error) { return rpc.ParseVersion(c.version) }
 
-func (c *cluster) Namespaces(context.Context) ([]string, error) {
+func (c *cluster) Namespaces(context.Context) (out []rpc.Namespace, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.namespaces)), nil
+	for _, name := range slices.Sorted(maps.Keys(c.namespaces)) {
+		out = append(out, rpc.Namespace{Name: name, Config: c.namespaces[name]})
+	}
+	return out, nil
 }
 
-func (c *cluster) CreateNamespace(_ context.Context, name string, config map[string]string) error {
+func (c *cluster) CreateNamespace(_ context.Context, name string, config map[string]string, _ rpc.Nonce) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.namespaces[name]; ok {
@@ -83,7 +87,7 @@ func (c *cluster) CreateNamespace(_ context.Context, name string, config map[str
 	return nil
 }
 
-func (c *cluster) TableState(_ context.Context, t hbackup.TableName) (TableState, error) {
+func (c *cluster) TableState(_ context.Context, t hbackup.TableName) (rpc.TableState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	tb := c.tables[t]
@@ -91,19 +95,19 @@ func (c *cluster) TableState(_ context.Context, t hbackup.TableName) (TableState
 		return "", hbackup.Errorf("table state", t.String(), hbackup.KindNotFound, "no such table")
 	}
 	state := tb.state
-	if state == TableEnabling {
-		tb.state = TableEnabled
+	if state == rpc.TableEnabling {
+		tb.state = rpc.TableEnabled
 	}
 	return state, nil
 }
 
-func (c *cluster) Regions(_ context.Context, t hbackup.TableName) ([]Region, error) {
+func (c *cluster) Regions(_ context.Context, t hbackup.TableName) ([]rpc.Region, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if tb := c.tables[t]; tb != nil {
 		return slices.Clone(tb.regions), nil
 	}
-	return nil, nil
+	return nil, hbackup.Errorf("regions", t.String(), hbackup.KindNotFound, "none")
 }
 
 func (c *cluster) DeleteSnapshot(ctx context.Context, name string) error {
@@ -114,50 +118,54 @@ func (c *cluster) DeleteSnapshot(ctx context.Context, name string) error {
 	return os.RemoveAll(dir)
 }
 
-func (c *cluster) Clone(ctx context.Context, o Clone) error {
+func (c *cluster) Clone(ctx context.Context, o rpc.CloneRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.orders = append(c.orders, o)
 	if err, known := c.procedures[o.Nonce]; known {
 		return err
 	}
-	if c.tables[o.Table] != nil {
-		return hbackup.Errorf("clone", o.Table.String(), hbackup.KindExists, "the table exists")
+	if c.tables[o.Target] != nil {
+		return hbackup.Errorf("clone", o.Target.String(), hbackup.KindExists, "the table exists")
 	}
 	err := c.make(ctx, o)
 	c.procedures[o.Nonce] = err
+	if err == nil && c.lost > 0 {
+		c.lost--
+		return hbackup.Errorf("clone", o.Target.String(), hbackup.KindTimeout, "no answer")
+	}
 	return err
 }
 
 // make is the clone procedure: it verifies the snapshot, then makes links and
 // back references.
-func (c *cluster) make(ctx context.Context, o Clone) error {
+func (c *cluster) make(ctx context.Context, o rpc.CloneRequest) error {
 	m, err := snapshot.Read(ctx, rootfs.Local(), c.root, o.Snapshot)
 	if err != nil {
 		return err
 	}
-	if _, ok := c.namespaces[o.Table.Namespace]; !ok {
-		return hbackup.Errorf("clone", o.Table.String(), hbackup.KindNotFound, "no name space")
+	if _, ok := c.namespaces[o.Target.Namespace]; !ok {
+		return hbackup.Errorf("clone", o.Target.String(), hbackup.KindNotFound, "no name space")
 	}
 	faults, err := snapshot.Missing(ctx, rootfs.Local(), c.root, m)
 	if err != nil {
 		return err
 	}
 	if len(faults) > 0 {
-		return hbackup.Errorf("clone", o.Table.String(), hbackup.KindIncomplete, "%d files are not right: %+v", len(faults), faults[0])
+		return hbackup.Errorf("clone", o.Target.String(), hbackup.KindIncomplete, "%d files are not right: %+v", len(faults), faults[0])
 	}
-	tb := &table{state: TableEnabling}
+	tb := &table{state: rpc.TableEnabling}
 	for i := range m.Regions {
 		r := &m.Regions[i]
-		place := snapshot.Target{Table: o.Table, Region: snapshot.EncodeRegionName(o.Table, r.StartKey, r.ID, 0), File: "x"}
+		place := snapshot.Target{Table: o.Target, Region: snapshot.EncodeRegionName(o.Target, r.StartKey, r.ID, 0), File: "x"}
 		if !r.IsMOB() {
-			tb.regions = append(tb.regions, Region{ID: r.ID, StartKey: r.StartKey, EndKey: r.EndKey})
+			tb.regions = append(tb.regions, rpc.Region{RegionInfo: rpc.RegionInfo{ID: int64(r.ID), StartKey: r.StartKey, EndKey: r.EndKey}})
 		}
 		for _, ff := range r.Families {
 			place.Family = ff.Family
 			dir := path.Dir(snapshot.DataPath(c.root, place))
 			if r.IsMOB() {
-				place.Region = snapshot.MOBRegion(o.Table)
+				place.Region = snapshot.MOBRegion(o.Target)
 				dir = path.Dir(snapshot.MOBPath(c.root, place))
 			}
 			for _, f := range ff.Files {
@@ -166,7 +174,7 @@ func (c *cluster) make(ctx context.Context, o Clone) error {
 					return err
 				}
 				back := filepath.Join(path.Dir(snapshot.ArchivePath(c.root, t)), ".links-"+t.File)
-				for _, file := range []string{filepath.Join(dir, t.Link()), filepath.Join(back, string(place.Region)+"."+strings.Replace(o.Table.String(), ":", "=", 1))} {
+				for _, file := range []string{filepath.Join(dir, t.Link()), filepath.Join(back, string(place.Region)+"."+strings.Replace(o.Target.String(), ":", "=", 1))} {
 					if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 						return err
 					}
@@ -177,7 +185,7 @@ func (c *cluster) make(ctx context.Context, o Clone) error {
 			}
 		}
 	}
-	c.tables[o.Table] = tb
+	c.tables[o.Target] = tb
 	c.clones++
 	return nil
 }
@@ -394,31 +402,31 @@ type gatedMaster struct {
 	g *gate
 }
 
-func (m gatedMaster) Cluster(ctx context.Context) (id, v string, err error) {
-	err = m.g.do("cluster", func() error { id, v, err = m.m.Cluster(ctx); return err })
-	return id, v, err
+func (m gatedMaster) Version(ctx context.Context) (v rpc.Version, err error) {
+	err = m.g.do("version", func() error { v, err = m.m.Version(ctx); return err })
+	return v, err
 }
 
-func (m gatedMaster) Namespaces(ctx context.Context) (out []string, err error) {
+func (m gatedMaster) Namespaces(ctx context.Context) (out []rpc.Namespace, err error) {
 	err = m.g.do("namespaces", func() error { out, err = m.m.Namespaces(ctx); return err })
 	return out, err
 }
 
-func (m gatedMaster) CreateNamespace(ctx context.Context, name string, c map[string]string) error {
-	return m.g.do("create namespace", func() error { return m.m.CreateNamespace(ctx, name, c) })
+func (m gatedMaster) CreateNamespace(ctx context.Context, name string, c map[string]string, n rpc.Nonce) error {
+	return m.g.do("create namespace", func() error { return m.m.CreateNamespace(ctx, name, c, n) })
 }
 
-func (m gatedMaster) TableState(ctx context.Context, t hbackup.TableName) (s TableState, err error) {
+func (m gatedMaster) TableState(ctx context.Context, t hbackup.TableName) (s rpc.TableState, err error) {
 	err = m.g.do("table state", func() error { s, err = m.m.TableState(ctx, t); return err })
 	return s, err
 }
 
-func (m gatedMaster) Regions(ctx context.Context, t hbackup.TableName) (out []Region, err error) {
+func (m gatedMaster) Regions(ctx context.Context, t hbackup.TableName) (out []rpc.Region, err error) {
 	err = m.g.do("regions", func() error { out, err = m.m.Regions(ctx, t); return err })
 	return out, err
 }
 
-func (m gatedMaster) Clone(ctx context.Context, c Clone) error {
+func (m gatedMaster) Clone(ctx context.Context, c rpc.CloneRequest) error {
 	return m.g.do("clone", func() error { return m.m.Clone(ctx, c) })
 }
 

@@ -146,7 +146,7 @@ func ordersImage(t *testing.T) *builder {
 	b.add(r, "d", hexName(2)+"_SeqId_17_", 500)
 	b.add(r, "meta-x", hexName(3), 10)
 	r = b.region("g", "p", 1700000000001)
-	b.add(r, "d", snapshot.LinkName(oldTable, snapshot.EncodeRegionName(oldTable, []byte("g"), 5, 0), hexName(4)), 700000)
+	b.add(r, "d", snapshot.LinkName(oldTable, snapshot.EncodeRegionName(oldTable, []byte("g"), 5, 0), hexName(4)), 300000)
 	b.region("p", "t", 1700000000009)
 	r = b.region("t", "", 1700000000009)
 	b.add(r, "big", hexName(5), 1)

@@ -10,6 +10,7 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/hbase/rpc"
 )
 
 // SnapshotPrefix starts the name of every snapshot that a restore makes on a
@@ -75,10 +76,11 @@ func (a attempt) job() string {
 	return "r" + hex.EncodeToString(s[:15])
 }
 
-// nonce gives the nonce of the attempt's clone.
-func (a attempt) nonce() Nonce {
+// nonce gives the nonce of the attempt's clone. Neither part is 0, which would
+// mean "none".
+func (a attempt) nonce() rpc.Nonce {
 	s := a.sum()
-	return Nonce{binary.BigEndian.Uint64(s[16:]) | 1, binary.BigEndian.Uint64(s[24:]) | 1}
+	return rpc.Nonce{Group: binary.BigEndian.Uint64(s[16:]) | 1, Value: binary.BigEndian.Uint64(s[24:]) | 1}
 }
 
 // LeaseName names the lease that a restore holds in its location while it works.

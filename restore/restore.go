@@ -23,6 +23,7 @@ import (
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/hbase/rootfs"
+	"hbackup/hbase/rpc"
 	"hbackup/internal/failpoint"
 )
 
@@ -87,57 +88,23 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Master is what a restore asks of HBase.
+// Master is what a restore asks of HBase; *rpc.Client has it.
 type Master interface {
-	// Cluster gives HBase's own id of the cluster and its version.
-	Cluster(ctx context.Context) (id, version string, err error)
-	// Namespaces lists the names of all name spaces.
-	Namespaces(ctx context.Context) ([]string, error)
-	// CreateNamespace makes one and waits until it is there. It is only called
-	// for one that is not listed; one made since then is KindExists.
-	CreateNamespace(ctx context.Context, name string, config map[string]string) error
-	// TableState gives the state of a table; a missing one is KindNotFound.
-	TableState(ctx context.Context, t hbackup.TableName) (TableState, error)
-	// Regions lists the primary regions of a table as hbase:meta has them, split
-	// parents left out. None is no error.
-	Regions(ctx context.Context, t hbackup.TableName) ([]Region, error)
-	// Clone makes a table that is not there from a snapshot and waits for the
-	// end. It must never restore over a table. The same nonce again is the same
-	// procedure. KindTimeout, KindUnavailable, KindThrottled, KindBusy,
-	// KindInterrupted and KindOther mean that the outcome is not known; every
-	// other kind that nothing was made and nothing runs.
-	Clone(ctx context.Context, c Clone) error
-	// DeleteSnapshot deletes a completed snapshot; a missing one is no error.
+	Version(ctx context.Context) (rpc.Version, error)
+	Namespaces(ctx context.Context) ([]rpc.Namespace, error)
+	// CreateNamespace is only called for one that is not listed, as asking for
+	// one that exists can block the master; one made since then is KindExists.
+	CreateNamespace(ctx context.Context, name string, config map[string]string, nonce rpc.Nonce) error
+	// TableState fails with KindNotFound for a missing table.
+	TableState(ctx context.Context, t hbackup.TableName) (rpc.TableState, error)
+	// Regions lists the primary regions of a table, split parents left out. None
+	// is KindNotFound.
+	Regions(ctx context.Context, t hbackup.TableName) ([]rpc.Region, error)
+	// Clone makes a table that is not there and waits for the end. It never
+	// restores over a table, and the same nonce again is the same procedure.
+	Clone(ctx context.Context, r rpc.CloneRequest) error
+	// DeleteSnapshot counts a missing snapshot as deleted.
 	DeleteSnapshot(ctx context.Context, name string) error
-}
-
-// Clone is an order to make a table from a snapshot.
-type Clone struct {
-	Snapshot string
-	Table    hbackup.TableName
-	Nonce    Nonce
-	Sent     bool // an earlier run may have sent it with this nonce
-}
-
-// Nonce makes a repeated order the same procedure. Neither part is ever 0.
-type Nonce struct{ Group, Value uint64 }
-
-// TableState is whether a table serves, in HBase's words.
-type TableState string
-
-// The states of a table.
-const (
-	TableEnabled   TableState = "ENABLED"
-	TableEnabling  TableState = "ENABLING"
-	TableDisabled  TableState = "DISABLED"
-	TableDisabling TableState = "DISABLING"
-)
-
-// Region is a region of a table on the cluster.
-type Region struct {
-	ID       uint64
-	StartKey []byte
-	EndKey   []byte
 }
 
 // Reporter is told how a restore goes on. Calls come from many goroutines.

@@ -10,6 +10,7 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 	"hbackup/internal/failpoint"
 	"hbackup/storage"
@@ -289,7 +290,7 @@ func (r *run) retreat(ctx context.Context, s *situation, running bool, cause err
 // asked for one that exists: that can block the master.
 func (r *run) makeNamespace(ctx context.Context) error {
 	ns := r.req.table().Namespace
-	err := r.target.Master.CreateNamespace(ctx, ns, r.namespaceConfiguration())
+	err := r.target.Master.CreateNamespace(ctx, ns, r.namespaceConfiguration(), rpc.NewNonce())
 	if err != nil && !hbackup.IsKind(err, hbackup.KindExists) {
 		return hbackup.E("create name space", ns, hbackup.KindOther, err)
 	}

@@ -63,6 +63,14 @@ func (w *world) run() (Result, error) {
 	return Run(context.Background(), w.request(), w.target(), w.options())
 }
 
+// cleanOften runs the cleaners before calls that depend on what they leave.
+func (w *world) cleanOften(_ int, op string) error {
+	if op == "clone" || strings.HasPrefix(op, "create ") || strings.HasPrefix(op, "close ") || strings.HasPrefix(op, "put ") {
+		w.c.clean()
+	}
+	return nil
+}
+
 // checkDone checks that the table is whole and that nothing else of the restore
 // is there.
 func (w *world) checkDone() {
@@ -164,7 +172,7 @@ func TestKilledAnywhere(t *testing.T) {
 				if err == nil && k < total-6 { // the last calls give the lease back
 					t.Fatalf("killed at %q and no error", last)
 				}
-				w.g.before, w.g.after = func(int, string) error { w.c.clean(); return nil }, nil
+				w.g.before, w.g.after = w.cleanOften, nil
 				if _, err := w.run(); err != nil {
 					t.Fatalf("killed at %q, then: %v (%s)", last, err, hbackup.HintOf(err))
 				}
@@ -182,7 +190,7 @@ func TestKilledAnywhere(t *testing.T) {
 // after its effect, with an error that may or may not be repeated.
 func TestEveryCallFailsOnce(t *testing.T) {
 	total := count(t)
-	for _, kind := range []hbackup.Kind{hbackup.KindUnavailable, hbackup.KindOther, hbackup.KindNoSpace} {
+	for _, kind := range []hbackup.Kind{hbackup.KindUnavailable, hbackup.KindOther} {
 		for _, hidden := range []bool{false, true} {
 			for k := 1; k <= total; k++ {
 				t.Run(fmt.Sprintf("%s/%v/%d", kind, hidden, k), func(t *testing.T) {

@@ -200,7 +200,7 @@ func (r *run) readSmall(ctx context.Context, at string) ([]byte, error) {
 // still on the cluster: its regions are among the plan's, and some region of it
 // reads a staged file.
 func (r *run) isOurs(ctx context.Context, p *plan) (bool, error) {
-	regions, err := r.target.Master.Regions(ctx, p.table)
+	regions, err := r.regions(ctx, p.table)
 	if err != nil {
 		return false, hbackup.E("list regions of", p.table.String(), hbackup.KindOther, err)
 	}
