@@ -56,6 +56,10 @@ func TestRealFiles(t *testing.T) {
 			load.Qualifiers, load.BigPercent, load.BigBytes = 2, 10, 300
 			_, err = c.Load(t.Context(), "t", load)
 			must(t, err)
+			if v == servers.HBase26 { // enough blocks for an index of several levels
+				_, err = c.Load(t.Context(), "t", servers.LoadSpec{Seed: 3, From: 500, Rows: 150, Families: []string{"levels"}, ValueBytes: 100})
+				must(t, err)
+			}
 			must(t, c.Flush(t.Context(), "t"))
 			bulk := servers.LoadSpec{Seed: 2, From: 1000, Rows: 20, Families: []string{"none"}, ValueBytes: 10}
 			_, err = c.BulkLoad(t.Context(), "t", bulk)

@@ -67,34 +67,33 @@ func gunzip(payload []byte, size int) ([]byte, error) {
 // segments of int32 compressed length and bytes until the unit is complete. A
 // unit of length 0 may stand anywhere.
 func unframe(codec Codec, b []byte, size int, segment func(dst, src []byte) ([]byte, error)) ([]byte, error) {
-	dst := make([]byte, 0, size)
+	out, done := make([]byte, size), 0
 	for len(b) > 0 {
 		plain, rest, ok := length(b)
-		if !ok || plain > size-len(dst) {
+		if !ok || plain > size-done {
 			return nil, codecFault(codec, "a unit is longer than the block")
 		}
 		b = rest
-		for end := len(dst) + plain; len(dst) < end; {
+		for end := done + plain; done < end; {
 			n, rest, ok := length(b)
 			if !ok || n > len(rest) {
 				return nil, codecFault(codec, "a segment is cut off")
 			}
-			before := len(dst)
-			var err error
-			if dst, err = segment(dst[:before:end], rest[:n]); err != nil {
+			got, err := segment(out[done:done:end], rest[:n])
+			if err != nil {
 				return nil, codecFault(codec, "%v", err)
 			}
-			if len(dst) == before {
-				return nil, codecFault(codec, "a segment is empty")
+			if len(got) == 0 || len(got) > end-done {
+				return nil, codecFault(codec, "a segment of %d bytes", len(got))
 			}
+			done += len(got)
 			b = rest[n:]
 		}
-		dst = dst[:len(dst):size]
 	}
-	if len(dst) != size {
-		return nil, codecFault(codec, "%d bytes, not %d", len(dst), size)
+	if done != size {
+		return nil, codecFault(codec, "%d bytes, not %d", done, size)
 	}
-	return dst, nil
+	return out, nil
 }
 
 // length takes an int32 that is not negative.

@@ -236,7 +236,7 @@ func parseOldFileInfo(b []byte) (FileInfo, error) {
 	}
 	count := int64(binary.BigEndian.Uint32(b))
 	b = b[4:]
-	if count*4 > int64(len(b)) {
+	if count*3 > int64(len(b)) { // an entry has two lengths and a type
 		return nil, infoFault("%d entries in %d bytes", count, len(b))
 	}
 	info := make(FileInfo, count)
