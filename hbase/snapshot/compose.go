@@ -13,9 +13,9 @@ type ComposeOptions struct {
 	Name string // of the snapshot to be made
 	Job  string // of the restore; the table qualifier of its staging paths
 
-	// ForeignMOB lets a table through whose big values lie in MOB files that the
-	// snapshot does not name (see ForeignMOB). They read right only on a cluster
-	// that still has those files.
+	// ForeignMOB lets a table through that function ForeignMOB reports. Set it when
+	// it is known, from the HFiles, that the snapshot names every MOB file they
+	// need, or that the cluster still has them.
 	ForeignMOB bool
 
 	// Rows gives the first and the last row of a file, when the caller can look

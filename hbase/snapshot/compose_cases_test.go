@@ -121,7 +121,7 @@ func TestComposeRefuses(t *testing.T) {
 		}}}},
 		"replica with files":                          {hbackup.KindUnsupported, "replica", []caseRegion{{id: 1}, {id: 1, files: []string{hexA}, more: func(rm *hbpb.SnapshotRegionManifest) { rm.RegionInfo.ReplicaId = proto.Int32(1) }}}},
 		"MOB file outside of the MOB region":          {hbackup.KindCorrupt, "MOB file", []caseRegion{{id: 1, files: []string{mobA}}}},
-		"link in the MOB region":                      {hbackup.KindUnsupported, "links to MOB files", []caseRegion{{id: 1}, {start: ".mob", files: []string{"u=" + hexA + "-" + mobA}}}},
+		"link in the MOB region":                      {hbackup.KindUnsupported, "does not take that for a link", []caseRegion{{id: 1}, {start: ".mob", files: []string{"u=" + hexA + "-" + mobA}}}},
 		"links in a MOB family":                       {hbackup.KindUnsupported, "files of table ns:o", []caseRegion{{id: 1, files: []string{"ns=o=" + hexB + "-" + hexA}}, {start: ".mob"}}},
 		"MOB files of a family that the schema lacks": {hbackup.KindUnsupported, `family "old"`, []caseRegion{{id: 1}, {start: ".mob", files: []string{mobA}, more: otherFamily("old")}}},
 		"two sizes of one file": {hbackup.KindCorrupt, "bytes long", []caseRegion{{id: 1, files: []string{hexA, "t=" + (caseRegion{id: 1}).encoded() + "-" + hexA}, more: func(rm *hbpb.SnapshotRegionManifest) {
@@ -288,9 +288,13 @@ func TestForeignMOB(t *testing.T) {
 	}
 	o := caseOptions
 	o.ForeignMOB = true
-	c, err := Compose(caseManifest(t, caseRegion{id: 1, files: []string{"ns=o=" + hexB + "-" + hexA}}), o)
+	old := "ns=o=" + hexA + "-" + hexB + "20261130" + hexB // a MOB file of HBase 2.4
+	c, err := Compose(caseManifest(t, caseRegion{id: 1, files: []string{"ns=o=" + hexB + "-" + hexA}}, caseRegion{start: ".mob", files: []string{old}}), o)
 	if err != nil || !strings.Contains(strings.Join(c.Notes, "\n"), "ns:o") {
-		t.Errorf("let through: %v", err)
+		t.Fatalf("let through: %v", err)
+	}
+	if s := c.Staged[1]; s.Name != old || s.Path != "archive/data/ns/o/"+hexA+"/f/"+hexB+"20261130"+hexB || !s.From.MOB {
+		t.Errorf("link to an old MOB file staged as %+v", s)
 	}
 }
 

@@ -14,10 +14,11 @@ type FamilyOf struct {
 }
 
 // ForeignMOB gives the MOB families that hold links to another table's files,
-// each with the tables, in order. Cells in those files may name MOB files of that
-// table, and the snapshot of a clone does not list them: HBase (seen with 2.6.4)
-// leaves links out of the MOB region. So neither the snapshot nor a backup made
-// from it alone is known to be whole.
+// each with the tables, in order: what a clone or a restored table has. Cells in
+// those files may name MOB files of that table, and the snapshot need not list
+// them. HBase 2.4 lists them as links in the MOB region, 2.5 as well, 2.6 leaves
+// them out. So neither the snapshot nor a backup made from it alone is known to be
+// whole.
 //
 // An empty answer is no proof: a compaction turns the links into own files whose
 // cells still name the other table's MOB files. Only the HFiles themselves tell,
@@ -53,7 +54,9 @@ func ForeignMOB(m *Manifest) []FamilyOf {
 	return out
 }
 
-// writeMOB takes the MOB region over as it is.
+// writeMOB takes the MOB region over as it is. The names of MOB files must stay.
+// Links to those of HBase 2.4, which look like HFiles, are followed and held by a
+// clone; links to those of later versions are not known as links to HBase.
 func (c *composer) writeMOB(out *Composition) error {
 	for _, f := range ForeignMOB(c.m) {
 		const text = "family %q keeps big values in MOB files and has files of table %s: HBase's snapshot does not name the MOB files that those need"
@@ -86,8 +89,8 @@ func (c *composer) writeMOB(out *Composition) error {
 			if err != nil {
 				return c.fail(hbackup.KindCorrupt, "MOB region, family %q: %w", string(ff.Family), err)
 			}
-			if n.IsLink() || n.IsReference() {
-				return c.fail(hbackup.KindUnsupported, "MOB region %s, family %q, file %s: HBase clones no links to MOB files", r.Encoded, string(ff.Family), f.Name).
+			if n.IsReference() || n.IsLink() && n.IsMOB() {
+				return c.fail(hbackup.KindUnsupported, "MOB region %s, family %q, file %s: HBase does not take that for a link and cannot clone it", r.Encoded, string(ff.Family), f.Name).
 					WithHint("the table is itself a clone that still uses the MOB files of %s; restore that table's backup, or copy the rows into a new table and back that up", n.Table)
 			}
 			t := n.target(&r, ff.Family)
