@@ -103,7 +103,7 @@ func cleanPath(path string) (string, error) {
 
 // check applies the rules of each scheme; Path is without its first slash.
 func (p Place) check() error {
-	if strings.ContainsFunc(p.Host, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' || r == '%' }) {
+	if p.Host != "" && (strings.ContainsFunc(p.Host, notInHost) || strings.Trim(p.Host, ".") == "") {
 		return fmt.Errorf("%q is no name of a host or a bucket", p.Host)
 	}
 	switch p.Scheme {
@@ -134,6 +134,12 @@ func (p Place) check() error {
 		}
 	}
 	return nil
+}
+
+// notInHost reports characters that no name of a host or bucket has; colons and
+// brackets belong to ports and to addresses of IP version 6.
+func notInHost(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\\%\"'`<>{}|^,;=*?#@!$&()+~", r)
 }
 
 // redact takes out of a refused location all that may be a secret: what stands

@@ -49,6 +49,8 @@ func TestParseLocationRefuses(t *testing.T) {
 		"gs:///prefix":                  "bucket is missing",
 		"s3://bucket:9000/x":            "endpoint",
 		"s3://bu cket/x":                "no name of",
+		"s3://../x":                     "no name of",
+		"mem://b%2Fc":                   "no name of",
 		"hdfs://":                       "name node is missing",
 		"hdfs:///path":                  "name node is missing",
 		"hdfs://nn:8020":                "root directory",
