@@ -90,10 +90,6 @@ func (s *site) roundTrip(t *testing.T, table string, want servers.Dump) {
 			t.Logf("and refused for its links: %v", err) // HBase 2.5
 			return
 		}
-	case table == "fx:onesided" && hbackup.IsKind(err, hbackup.KindUnsupported):
-		t.Logf("refused without a look into the files: %v", err)
-		o.Rows = func(snapshot.Target) (first, last []byte, ok bool) { return []byte("5"), []byte("6"), true }
-		c, err = snapshot.Compose(m, o)
 	}
 	must(t, err)
 	for _, note := range c.Notes {

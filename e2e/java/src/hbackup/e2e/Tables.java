@@ -41,7 +41,11 @@ final class Tables {
       TableDescriptor table = descriptor(a);
       ensureNamespace(admin, table.getTableName());
       byte[][] splits = a.bytesList("splitKeys").toArray(new byte[0][]);
-      admin.createTable(table, splits.length == 0 ? null : splits);
+      if (splits.length == 0) {
+        admin.createTable(table); // HBase 3.0 takes no null for no splits
+      } else {
+        admin.createTable(table, splits);
+      }
       return true;
     });
     driver.on("modifyTable", a -> {
