@@ -88,14 +88,21 @@ func S3(s *servers.S3, bucket, prefix string) map[string]any {
 			"secret_key": map[string]any{"env": "TEST_SECRET_KEY"},
 		},
 	}
-	if ca := s.CAFile(); ca != "" {
+	if ca := s.CAFile(); strings.HasPrefix(s.Endpoint(), "https:") {
 		m["ca_file"] = ca
 	}
 	return m
 }
 
-// Dir describes a location in a directory.
-func Dir(path string) map[string]any { return map[string]any{"url": "file://" + path} }
+// Dir makes a directory and describes the location in it. hbackup does not make
+// the directory itself: an unmounted disk must not be written beside.
+func Dir(t testing.TB, path string) map[string]any {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"url": "file://" + path}
+}
 
 // Tool is hbackup with one configuration.
 type Tool struct {

@@ -4,6 +4,7 @@ package roundtrip
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func toolOf(t *testing.T, second *servers.Cluster) *cli.Tool {
 	prefix := strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
 	return cli.New(t, cli.Config{
 		Clusters:  clusters,
-		Locations: map[string]map[string]any{"s3": cli.S3(s3, bucket, prefix), "file": cli.Dir(dirRoot + "/" + prefix)},
+		Locations: map[string]map[string]any{"s3": cli.S3(s3, bucket, prefix), "file": cli.Dir(t, dirRoot+"/"+prefix)},
 	}, cli.Keys(s3)...)
 }
 
@@ -77,19 +78,25 @@ func dump(t *testing.T, c *servers.Cluster, table string, raw bool) servers.Dump
 	return d
 }
 
-// noneLeft fails when hbackup has left anything on the cluster.
-func noneLeft(t *testing.T, c *servers.Cluster) {
+// noneLeft fails when hbackup has left anything on the cluster, or anything stops
+// its cleaners.
+func noneLeft(t *testing.T, x *cli.Tool, name string) {
 	t.Helper()
-	all, err := c.ListSnapshots(t.Context())
-	check(t, err)
-	for _, s := range all {
-		if strings.HasPrefix(s.Name, "hbackup") {
-			t.Errorf("the snapshot %s is still on the cluster", s.Name)
+	var doc struct {
+		Items []struct{ Name, Status, Detail string } `json:"items"`
+	}
+	r := x.Run(t.Context(), "-o", "json", "check", "--cluster", name)
+	check(t, json.Unmarshal([]byte(r.Stdout), &doc))
+	seen := 0
+	for _, item := range doc.Items {
+		if item.Name == "snapshots" || item.Name == "cleaners" {
+			seen++
+			if item.Status != "OK" {
+				t.Errorf("%s: %s: %s", item.Name, item.Status, item.Detail)
+			}
 		}
 	}
-	clean, err := c.RunCleaner(t.Context())
-	check(t, err)
-	if !clean {
-		t.Error("something stops the cluster's cleaners")
+	if seen != 2 {
+		t.Errorf("check says nothing of snapshots or cleaners: %s", r)
 	}
 }
