@@ -34,6 +34,7 @@ func entry(ctx context.Context, name string, build func(dir string) error) (stri
 	}
 	path := filepath.Join(root, name)
 	if isDir(path) {
+		os.Chtimes(path, time.Time{}, time.Now()) // in use: see prune; a cache that cannot be written serves as well
 		return path, nil
 	}
 	if err := os.MkdirAll(root, 0o777); err != nil {

@@ -11,6 +11,7 @@ import (
 type ClusterOptions struct {
 	Version       Version
 	Dir           string   // a temporary directory, removed at Stop, when empty
+	WALDir        string   // "/path" for write-ahead logs; empty: below the root directory
 	RegionServers int      // 0 means 1
 	Separate      bool     // every region server in a process of its own, so that it can be killed
 	LocalRoot     bool     // no HDFS: the root directory is a local one
@@ -42,7 +43,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		}
 	}
 	c.HBase, err = StartHBase(ctx, HBaseOptions{
-		Version: o.Version, Dir: filepath.Join(dir.dir, "hbase"), HDFS: c.HDFS, RegionServers: o.RegionServers, Separate: o.Separate,
+		Version: o.Version, Dir: filepath.Join(dir.dir, "hbase"), HDFS: c.HDFS, WALDir: o.WALDir, RegionServers: o.RegionServers, Separate: o.Separate,
 		ZooKeeperPort: o.ZooKeeperPort, Extra: o.HBase})
 	if err != nil {
 		if c.HDFS != nil {

@@ -222,7 +222,7 @@ func restarts(t *testing.T, c *servers.Cluster) {
 }
 
 func TestSeparateRegionServersCanBeKilled(t *testing.T) {
-	c := servers.ForTest(t).Cluster(servers.ClusterOptions{RegionServers: 2, Separate: true, LocalRoot: true})
+	c := servers.ForTest(t).Cluster(servers.ClusterOptions{RegionServers: 2, Separate: true, WALDir: "/logs"})
 	ctx := t.Context()
 	check(t, c.CreateTable(ctx, servers.TableSpec{Name: "t", Families: servers.Families("f"), SplitKeys: servers.HexSplits(4)}))
 	_, err := c.Load(ctx, "t", servers.LoadSpec{Rows: 100, ValueBytes: 10})
@@ -233,7 +233,13 @@ func TestSeparateRegionServersCanBeKilled(t *testing.T) {
 	if len(names) != 2 {
 		t.Fatalf("region servers %v", names)
 	}
-	check(t, c.Flush(ctx, "t")) // a local file system does not keep what was not flushed
+	out, err := c.RunTool(ctx, "org.apache.hadoop.fs.FsShell", "-ls", c.WALDir()+"/WALs")
+	check(t, err)
+	for _, n := range names {
+		if !strings.Contains(out, "/logs/WALs/"+n) {
+			t.Errorf("no logs of %s:\n%s", n, out)
+		}
+	}
 	check(t, c.KillRegionServer(ctx, names[1]))
 	check(t, servers.DiffDumps(want, dump(t, c, "t", false)))
 	if err := c.KillRegionServer(ctx, names[1]); err == nil {

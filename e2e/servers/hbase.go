@@ -19,10 +19,11 @@ type HBaseOptions struct {
 	Version       Version
 	Dir           string   // where files and logs go; a temporary directory, removed at Stop, when empty
 	HDFS          *HDFS    // where the root directory is; nil: a local directory (file://)
+	WALDir        string   // "/path" on the root directory's file system for write-ahead logs; empty: below the root directory
 	RegionServers int      // 0 means 1
 	Separate      bool     // every region server in a process of its own, so that it can be killed
 	ZooKeeperPort int      // 0: any free one
-	Extra         Settings // hbase-site.xml settings of your own, such as cleaner intervals, TTLs, hbase.wal.dir
+	Extra         Settings // hbase-site.xml settings of your own, such as cleaner intervals and TTLs
 }
 
 // HBase is ZooKeeper, a master and region servers in one JVM, with the driver:
@@ -160,6 +161,17 @@ func (h *HBase) Root() string {
 		return h.options.HDFS.URI() + "/hbase"
 	}
 	return "file://" + h.dir.path("hbase")
+}
+
+// WALDir is the directory that has WALs and oldWALs, with its file system.
+func (h *HBase) WALDir() string {
+	switch {
+	case h.options.WALDir == "":
+		return h.Root()
+	case h.options.HDFS != nil:
+		return h.options.HDFS.URI() + h.options.WALDir
+	}
+	return "file://" + h.dir.path(h.options.WALDir)
 }
 
 // ZooKeeper is the quorum, "127.0.0.1:port". The parent node is /hbase.

@@ -190,3 +190,28 @@ func TestAMissingCommandIsNamed(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestUnusedCacheEntriesArePruned(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("HBACKUP_CACHE", root)
+	build := func(string) error { return nil }
+	long := time.Now().Add(-48 * time.Hour)
+	for _, name := range []string{"used", "unused"} {
+		dir, err := entry(t.Context(), name, build)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := entry(t.Context(), "used", build); err != nil {
+		t.Fatal(err)
+	}
+	if err := prune(root, 24*time.Hour, t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	if !isDir(filepath.Join(root, "used")) || isDir(filepath.Join(root, "unused")) {
+		t.Error("the wrong entry was removed")
+	}
+}

@@ -48,6 +48,9 @@ func (h *HBase) site() Settings {
 		"hbase.regionserver.executor.openregion.threads":    "2",
 		"hbase.hfile.compaction.discharger.interval":        "2000",
 	}
+	if h.options.WALDir != "" {
+		s["hbase.wal.dir"] = h.WALDir()
+	}
 	if h.options.Separate {
 		s["zookeeper.session.timeout"] = "10000" // how long a killed region server is not missed
 	}
