@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	hdfs "github.com/colinmarc/hdfs/v2"
@@ -111,6 +112,9 @@ const defaultNameNodePort = "8020"
 type hdfsFS struct {
 	cfg Config
 
+	// answered is the address of the name node that answered last.
+	answered atomic.Pointer[string]
+
 	mu     sync.Mutex
 	closed bool
 	idle   []*session // the last released is the first to be used
@@ -180,7 +184,7 @@ func (h *hdfsFS) acquire(ctx context.Context) (*session, error) {
 		s.bind(ctx)
 		return s, nil
 	}
-	return newSession(ctx, &h.cfg)
+	return newSession(ctx, &h.cfg, &h.answered)
 }
 
 // idleFor is how long an unused connection is kept. Each costs the name node

@@ -19,7 +19,8 @@ import (
 // The library sends each request in one Write and has one call under way.
 type nnConn struct {
 	net.Conn
-	s *session
+	s    *session
+	addr string
 
 	mu     sync.Mutex
 	err    error
@@ -80,7 +81,11 @@ func (c *nnConn) Read(b []byte) (int, error) {
 			return 0, c.fail(frameErr)
 		}
 		if done && method != "" {
-			c.s.received(parseAnswer(method, f.kept))
+			a := parseAnswer(method, f.kept)
+			if a.exception == "" {
+				c.s.answered.Store(&c.addr)
+			}
+			c.s.received(a)
 		}
 	}
 	if err != nil {

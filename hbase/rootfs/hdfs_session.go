@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	hdfs "github.com/colinmarc/hdfs/v2"
@@ -18,8 +19,9 @@ import (
 // cancelling, the closing of connections that it forgets, and a look at the name
 // node's full answers come from.
 type session struct {
-	cfg    *Config
-	client *hdfs.Client
+	cfg      *Config
+	client   *hdfs.Client
+	answered *atomic.Pointer[string] // shared by all sessions: the name node that answered last
 
 	idleSince time.Time // guarded by the pool's lock
 
@@ -40,11 +42,11 @@ var (
 	errNotBound      = errors.New("the connection is idle")
 )
 
-func newSession(ctx context.Context, cfg *Config) (*session, error) {
-	s := &session{cfg: cfg, dn: map[*dnConn]struct{}{}, calls: map[string]int{}}
+func newSession(ctx context.Context, cfg *Config, answered *atomic.Pointer[string]) (*session, error) {
+	s := &session{cfg: cfg, answered: answered, dn: map[*dnConn]struct{}{}, calls: map[string]int{}}
 	s.bind(ctx)
 	client, err := hdfs.NewClient(hdfs.ClientOptions{
-		Addresses:                    cfg.NameNodes,
+		Addresses:                    s.nameNodes(),
 		User:                         cfg.User,
 		UseDatanodeHostname:          cfg.UseDataNodeHostname,
 		NamenodeDialFunc:             s.dialNameNode,
@@ -60,6 +62,22 @@ func newSession(ctx context.Context, cfg *Config) (*session, error) {
 	}
 	s.client = client
 	return s, nil
+}
+
+// nameNodes gives the addresses, the active one first: each try of a standby
+// would cost a connection and a call.
+func (s *session) nameNodes() []string {
+	active := s.answered.Load()
+	if active == nil {
+		return s.cfg.NameNodes
+	}
+	nodes := []string{*active}
+	for _, a := range s.cfg.NameNodes {
+		if a != *active {
+			nodes = append(nodes, a)
+		}
+	}
+	return nodes
 }
 
 // bind gives the session to a user whose context rules it.
@@ -149,7 +167,7 @@ func (s *session) dialNameNode(_ context.Context, network, addr string) (net.Con
 	if err != nil {
 		return nil, err
 	}
-	c := &nnConn{Conn: raw, s: s}
+	c := &nnConn{Conn: raw, s: s, addr: addr}
 	s.mu.Lock()
 	dead := s.dead
 	s.nn = c

@@ -105,7 +105,7 @@ func TestHungNameNode(t *testing.T) {
 	}
 
 	hang.Store(true)
-	patient := connectTo2(t, fs, time.Hour)
+	patient := sameWithLimit(t, fs, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	before := n.count("getFileInfo")
 	done := make(chan error, 1)
@@ -117,8 +117,8 @@ func TestHungNameNode(t *testing.T) {
 	wantKind(t, <-done, hbackup.KindInterrupted)
 }
 
-// connectTo2 gives the same file system with another time limit, unconnected.
-func connectTo2(t *testing.T, fs *hdfsFS, limit time.Duration) *hdfsFS {
+// sameWithLimit gives the same file system with another time limit for calls.
+func sameWithLimit(t *testing.T, fs *hdfsFS, limit time.Duration) *hdfsFS {
 	other := &hdfsFS{cfg: fs.cfg}
 	other.cfg.CallTimeout = limit
 	t.Cleanup(func() { other.Close() })
@@ -138,17 +138,40 @@ func TestStandby(t *testing.T) {
 			return answer(m, r)
 		})
 	}
-	fs := connectTo(t, nil, node(0), node(1))
+	first, second := node(0), node(1)
+	fs := connectTo(t, nil, first, second)
 	for i := range int32(4) {
 		active.Store(i % 2)
 		if info, err := fs.Stat(t.Context(), "/f"); err != nil || info.Size != 5 {
 			t.Fatalf("%+v, %v", info, err)
 		}
 	}
+	// New connections go to the active one at once.
+	before := first.count()
+	for range 3 {
+		fs.dropAll()
+		if _, err := fs.Stat(t.Context(), "/f"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := first.count() - before; got != 0 {
+		t.Errorf("the standby was asked %d times", got)
+	}
 	active.Store(7)
 	fs.cfg.RetryFor = 500 * time.Millisecond
 	_, err := fs.Stat(t.Context(), "/f")
 	wantKind(t, err, hbackup.KindUnavailable)
+}
+
+// dropAll closes the idle connections.
+func (h *hdfsFS) dropAll() {
+	h.mu.Lock()
+	idle := h.idle
+	h.idle = nil
+	h.mu.Unlock()
+	for _, s := range idle {
+		s.close()
+	}
 }
 
 // Safe mode is waited for.

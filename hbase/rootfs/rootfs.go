@@ -11,7 +11,8 @@ import (
 
 // FS is a cluster's file system. Errors carry an hbackup.Kind and the fully
 // qualified path; a missing file is KindNotFound and nothing else is. All
-// methods may be called from many goroutines at once.
+// methods may be called from many goroutines at once. The context given to Open or
+// Create rules the reader or writer until its end; each has one user at a time.
 type FS interface {
 	// URI gives the file system without a path: "hdfs://host:8020" or "file://".
 	URI() string
