@@ -24,7 +24,9 @@ type Store struct {
 
 	mu      sync.RWMutex
 	objects map[storage.Key]object
-	keys    []storage.Key // of objects, sorted
+	keys    []storage.Key // sorted; of objects, save those in added, and some that are gone
+	added   []storage.Key // not in keys yet
+	gone    int           // deletes since keys was put in order
 }
 
 // object is never changed once it is stored.
@@ -169,8 +171,9 @@ func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOption
 }
 
 func (s *Store) page(prefix string, after storage.Key) []storage.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
 	i, _ := slices.BinarySearch(s.keys, storage.Key(prefix))
 	if j, exact := slices.BinarySearch(s.keys, after); after != "" {
 		if exact {
@@ -180,7 +183,9 @@ func (s *Store) page(prefix string, after storage.Key) []storage.Object {
 	}
 	var page []storage.Object
 	for ; i < len(s.keys) && len(page) < pageSize && strings.HasPrefix(string(s.keys[i]), prefix); i++ {
-		page = append(page, s.objects[s.keys[i]].describe(s.keys[i]))
+		if o, there := s.objects[s.keys[i]]; there {
+			page = append(page, o.describe(s.keys[i]))
+		}
 	}
 	return page
 }

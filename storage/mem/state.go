@@ -24,28 +24,53 @@ func (o object) describe(key storage.Key) storage.Object {
 	return storage.Object{Key: key, Size: int64(len(o.data)), Digest: o.digest, HasDigest: true, Modified: o.modified}
 }
 
-// store and remove are called with the lock held.
+// store, remove and settle are called with the lock held. The order of the keys
+// is made only when a listing needs it, so that puts cost the same however many
+// objects there are.
 func (s *Store) store(key storage.Key, o object) {
-	s.objects[key] = o
-	if i, found := slices.BinarySearch(s.keys, key); !found {
-		s.keys = slices.Insert(s.keys, i, key)
+	if _, there := s.objects[key]; !there {
+		s.added = append(s.added, key)
 	}
+	s.objects[key] = o
 }
 
 func (s *Store) remove(key storage.Key) {
-	delete(s.objects, key)
-	if i, found := slices.BinarySearch(s.keys, key); found {
-		s.keys = slices.Delete(s.keys, i, i+1)
+	if _, there := s.objects[key]; there {
+		delete(s.objects, key)
+		s.gone++
 	}
+}
+
+func (s *Store) settle() {
+	if len(s.added) == 0 && s.gone <= len(s.keys)/2 {
+		return
+	}
+	slices.Sort(s.added)
+	old, added := s.keys, s.added
+	merged := make([]storage.Key, 0, len(s.objects))
+	for len(old)+len(added) > 0 {
+		from := &old
+		if len(old) == 0 || len(added) > 0 && added[0] < old[0] {
+			from = &added
+		}
+		key := (*from)[0]
+		*from = (*from)[1:]
+		// A key that went and came again is in both.
+		if _, there := s.objects[key]; there && (len(merged) == 0 || merged[len(merged)-1] != key) {
+			merged = append(merged, key)
+		}
+	}
+	s.keys, s.added, s.gone = merged, nil, 0
 }
 
 // Clone gives an independent store with the same location, clock and objects:
 // what another process would find if this one died now. Puts that are under way
 // go on in the old store and are never seen in the new one.
 func (s *Store) Clone() *Store {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return &Store{location: s.location, now: s.now, objects: maps.Clone(s.objects), keys: slices.Clone(s.keys)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	return &Store{location: s.location, now: s.now, objects: maps.Clone(s.objects), keys: slices.Clone(s.keys), gone: s.gone}
 }
 
 // Snapshot gives the content of every object, for a test to compare.

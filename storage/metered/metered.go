@@ -21,6 +21,8 @@ type Store struct {
 	count Counts
 }
 
+var _ storage.Store = (*Store)(nil)
+
 // New wraps inner with all counters at zero.
 func New(inner storage.Store) *Store { return &Store{Store: inner} }
 
@@ -161,9 +163,6 @@ func (r *out) Close() error {
 	r.closed.Do(func() { r.s.note(func(c *Counts) { c.OpenReaders-- }) })
 	return r.ReadCloser.Close()
 }
-
-// compile-time check, beside the embedded methods that are left as they are
-var _ storage.Store = (*Store)(nil)
 
 // fail counts an error; nil is none.
 func (c *Counts) fail(op *Op, err error) {

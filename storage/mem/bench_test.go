@@ -1,0 +1,9 @@
+package mem
+
+import (
+	"testing"
+
+	"hbackup/storage/storetest"
+)
+
+func BenchmarkMem(b *testing.B) { storetest.Benchmark(b, New("bench")) }
