@@ -26,8 +26,8 @@ type span struct{ from, to, total int64 }
 
 // spanOf reads it from the answer's headers. Without Content-Range it is the whole.
 func spanOf(out *s3.GetObjectOutput) (span, error) {
-	if out.ContentLength == nil || *out.ContentLength < 0 {
-		return span{}, hbackup.Errorf("get range", "", hbackup.KindUnsupported, "the store gave no size")
+	if out.ContentLength == nil || *out.ContentLength < 0 || out.ETag == nil && out.LastModified == nil {
+		return span{}, hbackup.Errorf("get range", "", hbackup.KindUnsupported, "the answer does not describe an object; something that is not S3 has answered")
 	}
 	n := *out.ContentLength
 	if out.ContentRange == nil {

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -73,21 +72,20 @@ func (s *Store) deleteSome(ctx context.Context, keys []storage.Key) ([]storage.D
 	const rounds = 4
 	var failures []storage.DeleteFailure
 	for round := 1; ; round++ {
-		refused, err := s.deleteRequest(ctx, keys)
+		answer, err := s.deleteRequest(ctx, keys)
 		if err != nil {
 			if err := s.fail(ctx, "delete", "", err); !hbackup.IsKind(err, hbackup.KindUnsupported) {
 				return nil, err
 			}
 			return s.deleteEach(ctx, keys), nil
 		}
+		failures = append(failures, s.deleteEach(ctx, answer.unsaid)...)
 		keys = keys[:0:0]
-		for _, e := range refused {
-			key, err := e.key, s.fail(ctx, "delete", e.key, e)
-			switch {
-			case hbackup.Retryable(err) && round < rounds:
-				keys = append(keys, key)
-			default:
-				failures = append(failures, storage.DeleteFailure{Key: key, Err: err})
+		for _, r := range answer.refused {
+			if err := s.fail(ctx, "delete", r.key, r); hbackup.Retryable(err) && round < rounds {
+				keys = append(keys, r.key)
+			} else {
+				failures = append(failures, storage.DeleteFailure{Key: r.key, Err: err})
 			}
 		}
 		if len(keys) == 0 {
@@ -102,7 +100,8 @@ func (s *Store) deleteSome(ctx context.Context, keys []storage.Key) ([]storage.D
 	}
 }
 
-// deleteEach is for stores without batch delete.
+// deleteEach is for stores without batch delete, and for keys on which the answer
+// to a batch says nothing.
 func (s *Store) deleteEach(ctx context.Context, keys []storage.Key) []storage.DeleteFailure {
 	var failures []storage.DeleteFailure
 	for _, key := range keys {
@@ -119,12 +118,20 @@ type refusal struct {
 	smithy.GenericAPIError
 }
 
-func (s *Store) deleteRequest(ctx context.Context, keys []storage.Key) ([]*refusal, error) {
+// deleteAnswer is what the store says of a batch, but for the keys that are gone.
+type deleteAnswer struct {
+	refused []*refusal
+	unsaid  []storage.Key
+}
+
+// deleteRequest asks for one batch. It wants every key reported, not only those
+// that failed: an answer that is none would else pass for complete success.
+func (s *Store) deleteRequest(ctx context.Context, keys []storage.Key) (deleteAnswer, error) {
 	ids := make([]types.ObjectIdentifier, len(keys))
-	byName := make(map[string]storage.Key, len(keys))
+	open := make(map[string]storage.Key, len(keys)) // by name
 	for i, key := range keys {
 		name := s.full(string(key))
-		ids[i].Key, byName[name] = &name, key
+		ids[i].Key, open[name] = &name, key
 	}
 	var opts []option
 	if s.c.DeleteMD5 || s.c.Checksum == ChecksumMD5 {
@@ -132,22 +139,31 @@ func (s *Store) deleteRequest(ctx context.Context, keys []storage.Key) ([]*refus
 	}
 	out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: &s.c.Bucket,
-		Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)},
+		Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(false)},
 	}, opts...)
 	if err != nil {
-		return nil, err
+		return deleteAnswer{}, err
 	}
 	s.sawBucket()
-	var refused []*refusal
+	var answer deleteAnswer
 	for _, e := range out.Errors {
-		key, ours := byName[aws.ToString(e.Key)]
-		switch code := aws.ToString(e.Code); {
-		case !ours:
-			return nil, fmt.Errorf("the store reports on %q, which was not to be deleted", aws.ToString(e.Key))
-		case code == "NoSuchKey" || code == "NotFound":
-		default:
-			refused = append(refused, &refusal{key, smithy.GenericAPIError{Code: code, Message: aws.ToString(e.Message)}})
+		name, code := aws.ToString(e.Key), aws.ToString(e.Code)
+		key, ours := open[name]
+		if !ours {
+			continue
+		}
+		delete(open, name)
+		if code != "NoSuchKey" && code != "NotFound" {
+			answer.refused = append(answer.refused, &refusal{key, smithy.GenericAPIError{Code: code, Message: aws.ToString(e.Message)}})
 		}
 	}
-	return refused, nil
+	for _, d := range out.Deleted {
+		delete(open, aws.ToString(d.Key))
+	}
+	for _, key := range keys {
+		if _, unsaid := open[s.full(string(key))]; unsaid {
+			answer.unsaid = append(answer.unsaid, key)
+		}
+	}
+	return answer, nil
 }

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -78,7 +77,7 @@ var verdicts = map[string]verdict{
 	"NotFound":      {kind: hbackup.KindNotFound},
 	// The bucket is part of the configuration. It must never look like an object
 	// that is merely not there.
-	"NoSuchBucket":       {kind: hbackup.KindUsage, hint: "create the bucket or check its name, the region and the endpoint"},
+	"NoSuchBucket":       {kind: hbackup.KindUsage, hint: "create the bucket, or check its name, the region, the endpoint and the access key"},
 	"InvalidBucketName":  {kind: hbackup.KindUsage, hint: "check the bucket's name"},
 	"PreconditionFailed": {kind: hbackup.KindExists},
 	"ObjectParentIsFile": {kind: hbackup.KindConflict, hint: "this store keeps objects as files and cannot have a key below another key"},
@@ -86,6 +85,7 @@ var verdicts = map[string]verdict{
 
 	"AccessDenied":          {kind: hbackup.KindDenied, hint: "the key is known, but a policy of the bucket or the user does not allow this; the rights that are needed are listed in the documentation"},
 	"AllAccessDisabled":     {kind: hbackup.KindDenied, hint: "the bucket's owner has to enable access again"},
+	"XAdminUserNotFound":    {kind: hbackup.KindDenied, hint: "the store does not know this access key; check the key and the endpoint"},
 	"InvalidAccessKeyId":    {kind: hbackup.KindDenied, hint: "the store does not know this access key; check the key and the endpoint"},
 	"SignatureDoesNotMatch": {kind: hbackup.KindDenied, hint: "the secret key does not belong to the access key, or a proxy changes requests on their way"},
 	"ExpiredToken":          {kind: hbackup.KindDenied, hint: "the temporary key has expired; get a new one, or configure a role that is renewed on its own"},
@@ -162,8 +162,10 @@ func (s *Store) judgeStatus(status int, err error) verdict {
 		}
 	case status == 401 || status == 403:
 		v.kind, v.hint = hbackup.KindDenied, "check the key, its rights and this machine's clock; without the right to list the bucket a missing object is answered like this, too"
-	case status == 404:
-		v.kind = hbackup.KindNotFound
+	case status == 404 && codeOf(err) == "":
+		v.kind = hbackup.KindNotFound // with a code that is not known, something else may be missing
+	case status == 400 && (codeOf(err) == "" || codeOf(err) == "BadRequest"):
+		v.kind, v.hint = hbackup.KindDenied, "the answer to HEAD has no details; the region, the session token or the key is probably wrong"
 	case status == 412:
 		v.kind = hbackup.KindExists
 	case status == 409:
@@ -280,16 +282,14 @@ func codeOf(err error) string {
 	return ""
 }
 
-// isMissing reports an answer that says there is no such object; a missing
-// bucket is told apart where the answer has a code.
+// isMissing reports an answer that says that there is no such object. A missing
+// bucket is told apart where the answer has a code; the one to HEAD has none.
 func isMissing(err error) bool {
-	var noKey *types.NoSuchKey
-	var notFound *types.NotFound
-	switch {
-	case errors.As(err, &noKey), errors.As(err, &notFound):
+	switch codeOf(err) {
+	case "NoSuchKey", "NotFound", "NoSuchVersion":
 		return true
-	case codeOf(err) == "NoSuchBucket":
-		return false
+	case "":
+		return statusOf(err) == 404
 	}
-	return codeOf(err) == "NoSuchKey" || statusOf(err) == 404
+	return false
 }

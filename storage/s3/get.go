@@ -32,8 +32,8 @@ func (s *Store) Stat(ctx context.Context, key storage.Key) (storage.Object, erro
 		return storage.Object{}, s.fail(ctx, "stat", key, err)
 	}
 	s.sawBucket()
-	if out.ContentLength == nil {
-		return storage.Object{}, hbackup.Errorf("stat", s.loc.At(key), hbackup.KindUnsupported, "the store gave no size")
+	if out.ContentLength == nil || out.ETag == nil && out.LastModified == nil {
+		return storage.Object{}, hbackup.Errorf("stat", s.loc.At(key), hbackup.KindUnsupported, "the answer does not describe an object; something that is not S3 has answered")
 	}
 	return describe(key, *out.ContentLength, out.ChecksumCRC64NVME, out.LastModified), nil
 }

@@ -76,6 +76,9 @@ func (l *listing) next(ctx context.Context) ([]storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if out.IsTruncated == nil && out.Name == nil {
+		return nil, corrupt("the answer is no listing") // an empty one would look like an empty place
+	}
 	l.s.sawBucket()
 	objects := make([]storage.Object, 0, len(out.Contents))
 	for _, entry := range out.Contents {

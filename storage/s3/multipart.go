@@ -112,6 +112,9 @@ func (p *put) sendPart(ctx context.Context, id string, number int32, buf []byte,
 	ctx, cancel := p.guard(ctx, load)
 	defer cancel()
 	out, err := p.client.UploadPart(load.with(ctx), in, p.unsigned())
+	if err == nil && out.ETag == nil {
+		err = errNoTag
+	}
 	if err != nil {
 		return types.CompletedPart{}, err
 	}
@@ -139,6 +142,9 @@ func (p *put) complete(ctx context.Context, id string, parts []types.CompletedPa
 	rctx, cancel := p.guard(ctx, nil)
 	defer cancel()
 	out, err := p.client.CompleteMultipartUpload(rctx, in)
+	if err == nil && out.ETag == nil {
+		err = errNoTag
+	}
 	if err == nil {
 		modified, _ := dateIn(out.ResultMetadata)
 		return modified, p.checkStored(out.ChecksumCRC64NVME)

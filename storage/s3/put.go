@@ -60,7 +60,10 @@ func (p *put) exists(cause error) error {
 	return hbackup.E("put", p.loc.At(p.key), hbackup.KindExists, cause)
 }
 
-var errTaken = errors.New("the key is taken")
+var (
+	errTaken = errors.New("the key is taken")
+	errNoTag = hbackup.Errorf("read answer", "", hbackup.KindUnsupported, "it gives no entity tag; something that is not S3 has answered")
+)
 
 // readAtOnce bounds a single read of a body, so that its digest is computed while
 // the bytes are still in the processor's cache.
@@ -119,6 +122,9 @@ func (p *put) putOnce(ctx context.Context, buf []byte) (modified time.Time, agai
 	rctx, cancel := p.guard(ctx, load)
 	defer cancel()
 	out, err := p.client.PutObject(load.with(rctx), p.putInput(buf), p.unsigned())
+	if err == nil && out.ETag == nil {
+		err = errNoTag
+	}
 	if err == nil {
 		modified, _ = dateIn(out.ResultMetadata)
 		return modified, false, p.checkStored(out.ChecksumCRC64NVME)

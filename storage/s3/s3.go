@@ -22,6 +22,7 @@ type Store struct {
 	loc       storage.Location
 	client    *s3.Client
 	transport *http.Transport
+	gate      *gate
 	buffers   *buffers
 
 	// bucketSeen is the time, in nanoseconds since 1970, at which an answer last
@@ -42,12 +43,13 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	do := &doer{rt: transport, gate: newGate(2 * c.backoff), stall: c.stall}
+	gate := newGate(2 * c.backoff)
+	do := &doer{rt: transport, gate: gate, stall: c.stall}
 	base, err := loadConfig(ctx, &c, do)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{c: c, loc: c.Location(), transport: transport, buffers: newBuffers(c.Memory)}
+	s := &Store{c: c, loc: c.Location(), transport: transport, gate: gate, buffers: newBuffers(c.Memory)}
 	s.client = s3.NewFromConfig(base, func(o *s3.Options) {
 		o.HTTPClient = do
 		o.UsePathStyle = c.PathStyle
