@@ -60,9 +60,6 @@ func (l *loader) checkCluster(cfg *Config, cl *Cluster) {
 	l.reference(cfg, at+".target", cl.Target)
 	for _, h := range cl.History {
 		l.reference(cfg, at+".history", h)
-		if h == cl.Target {
-			l.add(l.originOf(at+".history"), at+".history", "take it out of the list; the target is always read", "%s is the target already", h)
-		}
 	}
 }
 

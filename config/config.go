@@ -50,7 +50,7 @@ type Cluster struct {
 	WAL       URL            `key:"wal" defaultdoc:"root" doc:"HBase's write-ahead-log directory (hbase.wal.dir), fully qualified." example:"hdfs://nn1:8020/hbase-wal"`
 	User      string         `key:"user" defaultdoc:"the operating system's user" doc:"User name given to HBase and HDFS (SIMPLE authentication)." example:"hbase"`
 	Target    LocationName   `key:"target" required:"true" doc:"The location that new backups are written to." example:"main"`
-	History   []LocationName `key:"history" doc:"Earlier locations that still hold backups; they are read, never written." example:"[old]"`
+	History   []LocationName `key:"history" doc:"Locations that still hold backups; they are read, and no new backup is written to them. The target may be among them, so that changing the target is the only change." example:"[old]"`
 
 	SnapshotTTL      time.Duration `key:"snapshot_ttl" default:"72h" min:"10m" max:"8760h" doc:"How long HBase keeps a snapshot of ours if nobody deletes it, for the case that hbackup and its host are gone for good."`
 	OperationTimeout time.Duration `key:"operation_timeout" default:"30m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
@@ -129,11 +129,13 @@ func (c *Config) AllClusters() []*Cluster {
 }
 
 // LocationsOf gives the locations that hold backups of the cluster: its target
-// first, then its history in the order of the file.
+// first, then its history in the order of the file. Each is there once.
 func (c *Config) LocationsOf(cl *Cluster) []*Location {
 	all := []*Location{c.Locations[cl.Target]}
 	for _, name := range cl.History {
-		all = append(all, c.Locations[name])
+		if name != cl.Target {
+			all = append(all, c.Locations[name])
+		}
 	}
 	return all
 }

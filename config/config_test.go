@@ -159,6 +159,17 @@ func TestEveryKeyIsRead(t *testing.T) {
 	}
 }
 
+// Moving to another location is one change when the history names both.
+func TestTargetMayBeInTheHistory(t *testing.T) {
+	for target, want := range map[string][2]LocationName{"main": {"main", "old"}, "old": {"old", "main"}} {
+		c := mustLoad(t, whole, nil, set("clusters.prod.history", "main,old"), set("clusters.prod.target", target))
+		got := c.LocationsOf(c.Clusters["prod"])
+		if len(got) != 2 || got[0].Name != want[0] || got[1].Name != want[1] {
+			t.Errorf("target %s: %v", target, got)
+		}
+	}
+}
+
 func TestUnknownClusterIsNotFound(t *testing.T) {
 	_, err := mustLoad(t, whole, nil).Cluster("prd")
 	if hbackup.KindOf(err) != hbackup.KindNotFound || err.Error() != "find cluster prd: /etc/hb.yaml defines no such cluster" || hbackup.HintOf(err) != "it defines: dr, prod" {

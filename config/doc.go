@@ -31,7 +31,7 @@ func (n *node) typeWords() string {
 	case shapeSecret:
 		return "`{env: NAME}` or `{file: PATH}`"
 	case shapeList:
-		return "list of " + typeName(n.typ.Elem()) + "s"
+		return "list of " + plural(typeName(n.typ.Elem()))
 	}
 	return typeName(n.typ)
 }
@@ -84,4 +84,11 @@ func (n *node) docWords() string {
 		doc += " Example: `" + e + "`."
 	}
 	return doc
+}
+
+func plural(word string) string {
+	if strings.HasSuffix(word, "s") {
+		return word + "es"
+	}
+	return word + "s"
 }

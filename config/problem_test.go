@@ -79,7 +79,6 @@ func TestProblems(t *testing.T) {
 		{name: "unknown target", text: edit(6, "    target: mian"), want: []string{f + ":6: clusters.prod.target: there is no location mian; did you mean main?"}},
 		{name: "unknown target, nothing like it", text: edit(6, "    target: zzzzz"), want: []string{f + ":6: clusters.prod.target: there is no location zzzzz; known locations: main"}},
 		{name: "unknown history", text: edit(6, "    target: main\n    history: [x1]"), want: []string{f + ":7: clusters.prod.history: there is no location x1; known locations: main"}},
-		{name: "target in history", text: edit(6, "    target: main\n    history: [main]"), want: []string{f + ":7: clusters.prod.history: main is the target already; take it out of the list; the target is always read"}},
 		{name: "kind of location", text: edit(8, "  main: {url: hdfs://nn/b}"), want: []string{f + ":8: locations.main.url: locations of the kind hdfs:// are not supported yet; this version writes to s3:// and file://"}},
 		{name: "no such kind", text: edit(8, "  main: {url: ftp://nn/b}"), want: []string{f + ":8: locations.main.url: there are no locations of the kind ftp://; write s3://bucket/prefix or file:///directory"}},
 		{name: "bucket", text: edit(8, "  main: {url: s3://My_Bucket}"), want: []string{f + `:8: locations.main.url: "My_Bucket" is not a bucket name; bucket names have 3 to 63 lower-case letters, digits, '.' and '-'`}},

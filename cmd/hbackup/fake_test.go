@@ -121,7 +121,13 @@ func (f *fake) FindBackup(_ context.Context, clusters []*config.Cluster, id hbac
 		return foundBackup{}, hbackup.Errorf("find backup", string(id), hbackup.KindNotFound, "no location of %s has it", clusterWords(clusters)).
 			WithHint("hbackup list shows the backups")
 	}
-	return foundBackup{clusters[0], catalog.Place{Name: "main"}, f.run}, nil
+	cl := clusters[0]
+	for _, c := range clusters {
+		if c.Name == "prod" {
+			cl = c
+		}
+	}
+	return foundBackup{cl, catalog.Place{Name: "main"}, f.run}, nil
 }
 
 func (f *fake) Verify(ctx context.Context, _ []catalog.Found, opts verify.Options) (verify.Report, error) {

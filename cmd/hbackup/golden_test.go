@@ -18,6 +18,11 @@ clusters:
     user: hbase
     target: main
     history: [old]
+  dr:
+    registry: {masters: [m1, m2]}
+    root: hdfs://dr:8020/hbase
+    user: hbase
+    target: main
 locations:
   main:
     url: s3://bucket/prefix
@@ -71,9 +76,10 @@ func TestResults(t *testing.T) {
 		{"backup", "good", exitDone, []string{"backup", "--cluster", "prod", "--tables", "ns:orders,customers", "--request-id", "r1"}},
 		{"backup-done", "done", exitDone, []string{"backup", "--cluster", "prod", "--tables", "ns:orders", "--request-id", "r1"}},
 		{"backup-partial", "partial", exitPartial, []string{"backup", "--cluster", "prod", "--tables", "ns:orders,customers", "--request-id", "r1"}},
-		{"list", "good", exitPartial, []string{"list"}},
-		{"list-filtered", "good", exitDone, []string{"list", "--state", "partial,complete", "--table", "ns:orders", "--since", "2026-11-30T00:00:00+01:00", "--until", "2026-12-01T00:00:00Z"}},
+		{"list", "good", exitPartial, []string{"list", "--cluster", "prod"}},
+		{"list-filtered", "good", exitDone, []string{"list", "--cluster", "prod", "--state", "partial,complete", "--table", "ns:orders", "--since", "2026-11-30T00:00:00+01:00", "--until", "2026-12-01T00:00:00Z"}},
 		{"list-unreachable", "damaged", exitPartial, []string{"list", "--cluster", "prod"}},
+		{"list-all", "damaged", exitPartial, []string{"list", "--since", "2026-11-01T00:00:00Z"}},
 		{"list-empty", "empty", exitDone, []string{"list"}},
 		{"describe", "partial", exitDone, []string{"describe", id}},
 		{"describe-image", "good", exitDone, []string{"describe", image}},
@@ -82,7 +88,7 @@ func TestResults(t *testing.T) {
 		{"restore-done", "done", exitDone, []string{"restore", image, "--as", "ns:orders_r", "--request-id", "r2"}},
 		{"verify", "good", exitDone, []string{"verify", id}},
 		{"verify-damaged", "damaged", exitDamaged, []string{"verify", image, "--sizes-only"}},
-		{"check", "good", exitDone, []string{"check"}},
+		{"check", "good", exitDone, []string{"check", "--cluster", "prod"}},
 		{"check-failed", "damaged", exitDenied, []string{"check", "--cluster", "prod"}},
 		{"config-show", "good", exitDone, []string{"config", "show", "--log-level", "warn"}},
 		{"config-validate", "good", exitDone, []string{"config", "validate"}},

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"os"
-
-	"hbackup"
 )
 
-// errInterrupted is the cause of a context that a signal has cancelled.
-var errInterrupted = &hbackup.Error{Op: "interrupted", Kind: hbackup.KindInterrupted, Err: context.Canceled}
+// interruption is the cause of a context that a signal has cancelled.
+type interruption struct{}
+
+func (interruption) Error() string { return "interrupted" }
+func (interruption) Unwrap() error { return context.Canceled } // so that it is classed as KindInterrupted
+
+var errInterrupted = interruption{}
 
 // interruptible gives a context that the first signal cancels, so that the verb
 // can tidy up; the second one ends the process at once.
