@@ -90,6 +90,10 @@ func TestLateAnswer(t *testing.T) {
 	_, err := c.Snapshots(ctx)
 	wantKind(t, err, hbackup.KindTimeout)
 	held := <-late
+	conn, err := c.pool.get(t.Context(), Peer{f.addr, MasterService})
+	if err != nil || len(conn.waiting) != 0 {
+		t.Fatalf("%v, %d calls still wait", err, len(conn.waiting))
+	}
 	if ms := held.header.GetTimeout(); ms == 0 || ms > 50 {
 		t.Fatalf("the server was told a timeout of %d ms", ms)
 	}
