@@ -14,7 +14,9 @@ import (
 
 func cellGen() *rapid.Generator[Cell] {
 	return rapid.Custom(func(t *rapid.T) Cell {
-		blob := func(name string, least, most int) []byte { return rapid.SliceOfN(rapid.Byte(), least, most).Draw(t, name) }
+		blob := func(name string, least, most int) []byte {
+			return rapid.SliceOfN(rapid.Byte(), least, most).Draw(t, name)
+		}
 		return Cell{
 			Row: blob("row", 1, 40), Family: blob("family", 0, 20), Qualifier: blob("qualifier", 0, 40),
 			Timestamp: rapid.Int64().Draw(t, "timestamp"), Type: CellType(rapid.Byte().Draw(t, "type")),
