@@ -91,6 +91,7 @@ type composer struct {
 	leaves []*leaf
 	mob    *Region
 	refs   map[hbackup.EncodedRegion]*parentRefs
+	ids    []uint64 // see frequentIDs
 	notes  []string
 }
 

@@ -10,6 +10,10 @@ import (
 type leaf struct {
 	*Region
 	index int
+	// laterParent: a reference begins inside of the region, so it was merged. Only
+	// at its making does a region get references, so all are of that merge.
+	laterParent bool
+
 	whole []*piece // files of which the region shows everything
 	half  []*piece // files of which other regions must show the rest
 }
@@ -23,13 +27,6 @@ type piece struct {
 	parent hbackup.EncodedRegion // of a reference
 	shows  keyRange              // of a reference
 	rows   keyRange              // that hold all rows of the file; set in half
-}
-
-// parentRefs is what is known of a region from the references to it.
-type parentRefs struct {
-	leaves []*leaf // that refer to it, each once
-	tops   []*piece
-	lows   []*piece
 }
 
 // readLeaves resolves the files of every leaf and decides for each reference
@@ -93,6 +90,7 @@ func (c *composer) refer(l *leaf, p *piece, top bool) {
 	}
 	if top {
 		pr.tops = append(pr.tops, p)
+		l.laterParent = l.laterParent || bytes.Compare(p.shows.start, l.StartKey) > 0
 	} else {
 		pr.lows = append(pr.lows, p)
 	}
@@ -122,7 +120,7 @@ func (c *composer) checkWhole(references [][]*piece) error {
 
 // decide sorts a reference into whole or half, or drops it when it shows nothing.
 func (c *composer) decide(l *leaf, p *piece) error {
-	rows, known := c.rowsOf(l, p)
+	rows, known := c.rowsOf(p)
 	if !known {
 		return c.refuse(l, p, "it cannot be told which rows the file holds, as region "+string(p.parent)+" is not in the snapshot")
 	}
@@ -140,117 +138,6 @@ func (c *composer) decide(l *leaf, p *piece) error {
 	p.rows = rows
 	l.half = append(l.half, p)
 	return nil
-}
-
-// rowsOf gives a range that is known to hold all rows of a referenced file.
-func (c *composer) rowsOf(l *leaf, p *piece) (keyRange, bool) {
-	if c.o.Rows != nil {
-		if first, last, ok := c.o.Rows(p.target); ok {
-			return keyRange{first, append(bytes.Clone(last), 0)}, true
-		}
-	}
-	if span, ok := c.span(p.parent); ok {
-		return span, true
-	}
-	if c.isMerged(l, p) {
-		return keyRange{p.shows.start, l.EndKey}, true
-	}
-	return keyRange{}, false
-}
-
-// span gives the key range of a region that is referred to: from the snapshot, or
-// from two references that meet. HBase splits a region only while it has no
-// references, so two regions that show the lower and the upper half of a file
-// are the very daughters and together the parent.
-func (c *composer) span(parent hbackup.EncodedRegion) (keyRange, bool) {
-	if r := c.known[parent]; r != nil {
-		return r.keys(), true
-	}
-	pr := c.refs[parent]
-	if len(pr.leaves) != 2 || len(pr.lows) == 0 || len(pr.tops) == 0 {
-		return keyRange{}, false
-	}
-	low, top := pr.leaves[0], pr.leaves[1] // in the order of keys
-	for _, p := range pr.lows {
-		if !bytes.Equal(p.shows.end, low.EndKey) {
-			return keyRange{}, false
-		}
-	}
-	for _, p := range pr.tops {
-		if !bytes.Equal(p.shows.start, top.StartKey) {
-			return keyRange{}, false
-		}
-	}
-	if !bytes.Equal(low.EndKey, top.StartKey) {
-		return keyRange{}, false
-	}
-	return keyRange{low.StartKey, top.EndKey}, true
-}
-
-// isMerged reports whether the region was certainly merged from the parent and
-// others, so that the parent's range lies within it. HBase writes such a
-// reference as the upper half from the parent's own start key on. It looks the
-// same as that of an upper daughter when the parent was the first of the merged
-// regions; an upper daughter whose parent is not in the snapshot should not be,
-// but clones made by HBase before 2.5.12 and 2.6.3 could lose the parent
-// (HBASE-29111). So then there must be a proof.
-func (c *composer) isMerged(l *leaf, p *piece) bool {
-	pr := c.refs[p.parent]
-	if len(pr.leaves) != 1 || len(pr.lows) > 0 {
-		return false
-	}
-	for _, q := range pr.tops {
-		if !bytes.Equal(q.shows.start, p.shows.start) {
-			return false
-		}
-	}
-	if len(p.shows.start) == 0 {
-		return len(l.StartKey) == 0 // a split never happens at the first row
-	}
-	if _, inside := l.keys().intersect(keyRange{start: p.shows.start}); !inside || bytes.Compare(p.shows.start, l.StartKey) < 0 {
-		return false
-	}
-	if !bytes.Equal(p.shows.start, l.StartKey) {
-		return true // an upper daughter begins where it was split
-	}
-	return c.hasLaterParent(l) || c.provesStart(l, p)
-}
-
-// hasLaterParent reports whether another reference of the region begins inside
-// it: then the region was merged. Only at its making does a region get
-// references, so the others are of the same merge.
-func (c *composer) hasLaterParent(l *leaf) bool {
-	for fi := range l.Families {
-		for _, f := range l.Families[fi].Files {
-			if f.Ref == nil || !f.Ref.Top {
-				continue
-			}
-			if row, err := f.Ref.SplitRow(); err == nil && bytes.Compare(row, l.StartKey) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// provesStart tries to compute the parent's encoded name from the region's own
-// start key. A match proves that the parent began there. The parent's region id
-// is one less than the merged region's when it was the youngest of the parents,
-// and often that of other regions, as a table's first regions share one.
-func (c *composer) provesStart(l *leaf, p *piece) bool {
-	tables := []hbackup.TableName{l.Table, p.target.Table} // in a clone the parent is the other table's
-	ids := map[uint64]struct{}{l.ID - 1: {}}
-	for i := range c.m.Regions {
-		ids[c.m.Regions[i].ID] = struct{}{}
-	}
-	for _, t := range tables {
-		for id := range ids {
-			if EncodeRegionName(t, l.StartKey, id, 0) == p.parent {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // refuse names the region, the family and the file that cannot be composed.
