@@ -146,9 +146,8 @@ func newerRegions(p *plan, regions []rpc.Region) int {
 // cluster that splits or merges right after the clone is no fault: such regions
 // were born after the snapshot, and all still cover the key space.
 func compareRegions(p *plan, regions []rpc.Region) error {
-	planned := plannedRegions(p)
+	planned, born := plannedRegions(p), p.attempt.regionID()
 	regions = slices.SortedFunc(slices.Values(regions), func(a, b rpc.Region) int { return bytes.Compare(a.StartKey, b.StartKey) })
-	born := uint64(p.attempt.created.UnixMilli())
 	var end []byte
 	for i, got := range regions {
 		switch {

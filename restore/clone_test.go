@@ -83,10 +83,10 @@ func TestIsAnswer(t *testing.T) {
 	remote := func(class string) error { return &rpc.RemoteError{Class: class} }
 	for err, want := range map[error]bool{
 		&rpc.ProcedureError{Remote: &rpc.RemoteError{Class: "java.io.IOException"}}: true,
-		&rpc.ProcedureUnknownError{ID: 3}:                                             false,
-		&rpc.ProcedureRunningError{ID: 3}:                                             false,
-		remote("java.io.IOException"):                                                 true,
-		fmt.Errorf("connection lost"):                                                 false,
+		&rpc.ProcedureUnknownError{ID: 3}:                                           false,
+		&rpc.ProcedureRunningError{ID: 3}:                                           false,
+		remote("java.io.IOException"):                                               true,
+		fmt.Errorf("connection lost"):                                               false,
 	} {
 		if got := isAnswer(err); got != want {
 			t.Errorf("%T %v: %v", err, err, got)

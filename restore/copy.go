@@ -117,7 +117,7 @@ func (r *run) isThere(ctx context.Context, t task, at string) (bool, error) {
 // is -1 when nothing is there that can be read.
 func (r *run) sameAs(ctx context.Context, t task, at string) (same bool, size int64, err error) {
 	body, info, err := r.target.FS.Open(ctx, at, 0)
-	if isTorn(err) {
+	if isUnreadable(err) {
 		return false, -1, nil
 	}
 	if err != nil {
@@ -128,13 +128,19 @@ func (r *run) sameAs(ctx context.Context, t task, at string) (same bool, size in
 		return false, info.Size, nil
 	}
 	_, err = pour(io.Discard, storage.VerifyReader(body, t.from.Size, t.from.Digest))
-	if isTorn(err) {
+	if isUnreadable(err) {
 		return false, info.Size, nil
 	}
 	if err != nil {
 		return false, info.Size, hbackup.E("read staged file", r.target.FS.URI()+at, hbackup.KindOther, err)
 	}
 	return true, info.Size, nil
+}
+
+// isUnreadable reports whether a staged file is better written again: every error
+// but those of a file system that does not answer or does not let us.
+func isUnreadable(err error) bool {
+	return err != nil && !hbackup.Retryable(err) && !hbackup.IsKind(err, hbackup.KindInterrupted, hbackup.KindDenied)
 }
 
 // copyFile streams one file from the location to the cluster. Size and digest

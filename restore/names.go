@@ -83,5 +83,8 @@ func (a attempt) nonce() rpc.Nonce {
 	return rpc.Nonce{Group: binary.BigEndian.Uint64(s[16:]) | 1, Value: binary.BigEndian.Uint64(s[24:]) | 1}
 }
 
+// regionID gives the id of every region of the attempt's table.
+func (a attempt) regionID() uint64 { return uint64(a.created.UnixMilli()) }
+
 // LeaseName names the lease that a restore holds in its location while it works.
 func LeaseName(request hbackup.RequestID) string { return "restore-" + string(request) }

@@ -50,6 +50,9 @@ func makePlan(im *catalog.Image, m *snapshot.Manifest, a attempt, table hbackup.
 	}
 	// The time names the attempt; see attempt.
 	c.Manifest.Description.Created = a.created
+	for i := range c.Manifest.Regions {
+		renew(&c.Manifest.Regions[i], a)
+	}
 	p := &plan{attempt: a, table: table, regions: c.Manifest.Regions, files: len(c.Staged), notes: c.Notes}
 	if p.manifest, err = snapshot.EncodeManifest(c.Manifest); err != nil {
 		return nil, err
@@ -72,6 +75,21 @@ func makePlan(im *catalog.Image, m *snapshot.Manifest, a attempt, table hbackup.
 		p.bytes += f.Size
 	}
 	return p, nil
+}
+
+// renew gives a region the attempt's time as its id, as if the table were new,
+// which it is. A clone keeps the ids, so they tell the attempt's table from every
+// other, also when compactions have replaced all staged files; and the regions of
+// a table that is restored to its own name do not bear the names of the lost
+// ones, under which logs and archive still hold other edits and files. The MOB
+// region's id is always 0.
+func renew(r *snapshot.Region, a attempt) {
+	if r.IsMOB() {
+		return
+	}
+	r.ID = a.regionID()
+	r.RawInfo = snapshot.EncodeRegionInfo(r.Table, r.StartKey, r.EndKey, r.ID)
+	r.Encoded = snapshot.EncodeRegionName(r.Table, r.StartKey, r.ID, 0)
 }
 
 // serving gives the regions of the table, without the one that holds MOB files.

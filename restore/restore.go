@@ -74,7 +74,7 @@ func (o Options) withDefaults() Options {
 		o.CloneTimeout = time.Hour
 	}
 	if o.LeaseTTL <= 0 {
-		o.LeaseTTL = time.Minute
+		o.LeaseTTL = failpoint.LeaseTTL(time.Minute)
 	}
 	if o.Reporter == nil {
 		o.Reporter = silent{}

@@ -3,14 +3,11 @@ package restore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"path"
-	"strings"
 	"time"
 
 	"hbackup"
-	"hbackup/engine"
 	"hbackup/hbase/snapshot"
 )
 
@@ -166,7 +163,7 @@ func (r *run) holds(ctx context.Context, at string, want []byte) (bool, error) {
 	for rest := want; len(rest) > 0; {
 		b := chunk[:min(len(rest), len(chunk))]
 		if _, err := io.ReadFull(body, b); err != nil {
-			if isTorn(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			if isTorn(err) {
 				return false, nil
 			}
 			return false, err
@@ -197,61 +194,12 @@ func (r *run) readSmall(ctx context.Context, at string) ([]byte, error) {
 }
 
 // isOurs reports whether the table was made from the plan's snapshot, which is
-// still on the cluster: its regions are among the plan's, and some region of it
-// reads a staged file.
+// still on the cluster: its regions are the plan's, by their keys and by the id
+// that only they have, or were made of these by splits and merges since.
 func (r *run) isOurs(ctx context.Context, p *plan) (bool, error) {
 	regions, err := r.regions(ctx, p.table)
 	if err != nil {
 		return false, hbackup.E("list regions of", p.table.String(), hbackup.KindOther, err)
 	}
-	if len(regions) == 0 || newerRegions(p, regions) > 0 {
-		return false, nil
-	}
-	own := 0
-	for i := range p.folders {
-		if f := &p.folders[i]; !f.shared {
-			own += len(f.files)
-		}
-	}
-	if own == 0 {
-		return true, nil
-	}
-	return r.isLinked(ctx, p)
-}
-
-var errFound = errors.New("found")
-
-// isLinked looks for a back reference of the table in the staging place. HBase
-// keeps those of a file x in the directory .links-x beside it, one file
-// "<region>.<table>" for each region that links to x.
-func (r *run) isLinked(ctx context.Context, p *plan) (bool, error) {
-	suffix := "." + strings.Replace(p.table.String(), ":", "=", 1)
-	err := engine.Local(ctx, r.opts.Files, engine.Each(p.folders), func(ctx context.Context, f folder) error {
-		if f.shared {
-			return nil
-		}
-		entries, err := r.readDir(ctx, path.Join(r.target.Root, f.dir))
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if !strings.HasPrefix(e.Name, ".links-") {
-				continue
-			}
-			links, err := r.readDir(ctx, e.Path)
-			if err != nil {
-				return err
-			}
-			for _, l := range links {
-				if strings.HasSuffix(l.Name, suffix) {
-					return errFound
-				}
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, errFound) {
-		return true, nil
-	}
-	return false, err
+	return len(regions) > newerRegions(p, regions) && compareRegions(p, regions) == nil, nil
 }

@@ -88,6 +88,10 @@ func (r *hdfsReader) openWith(s *session, op string) error {
 	switch {
 	case info.Size == 0:
 		if _, err := f.Checksum(); err != nil {
+			// The first block of a file that is open may be on no data node yet.
+			if refusal := blocksRefusal(op, uri, s.lastFileState(), info); errors.Is(refusal, ErrOpenForWriting) {
+				return refusal
+			}
 			return err
 		}
 	case r.pos == info.Size:
