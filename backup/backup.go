@@ -50,7 +50,7 @@ func (o Options) withDefaults() Options {
 		o.SnapshotTTL = 72 * time.Hour
 	}
 	if o.LeaseTTL <= 0 {
-		o.LeaseTTL = 30 * time.Second
+		o.LeaseTTL = failpoint.LeaseTTL(30 * time.Second)
 	}
 	if o.Reporter == nil {
 		o.Reporter = silent{}
