@@ -140,7 +140,7 @@ func (w *watcher) look(t *testing.T) int {
 // work, renew, stand still for a while, die without a word; answers are slow
 // and listings are minutes old. At no moment do two think that they hold it.
 func TestOneHolderAtATime(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { contend(t, seed) })
 		})
@@ -157,7 +157,7 @@ func contend(t *testing.T, seed uint64) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for ctx.Err() == nil {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(time.Second)
 			w.mu.Lock()
 			w.look(t)
 			w.mu.Unlock()
