@@ -63,7 +63,7 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 		return Result{}, err
 	}
 	kept, stop := r.lease.Keep(ctx)
-	result, err := r.work(kept)
+	result, err := r.workOnce(kept)
 	stop()
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
@@ -72,6 +72,10 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	}
 	return result, err
 }
+
+// lookAgain is how often a run that waits for another's lease looks whether the
+// other is alive, or done.
+const lookAgain = 2 * time.Second
 
 // takeLease claims the run. After a kill the dead process still holds it: a
 // holder that does not renew is waited for, one that does is at work.
@@ -90,13 +94,18 @@ func (r *run) takeLease(ctx context.Context) error {
 		}
 		holder, found, rerr := lease.Read(ctx, r.store, name)
 		now, terr := r.store.ServerTime(ctx)
+		if rerr == nil && terr == nil && found && !holder.HeldAt(now) {
+			continue // it ended in this moment
+		}
 		if rerr != nil || terr != nil || !found || first.Generation > 0 && holder.Generation != first.Generation {
 			return hbackup.E("start backup", string(r.job.Backup), hbackup.KindBusy, err).
 				WithHint("the same request is being worked on; wait for it, or use another request id")
 		}
+		if first.Generation == 0 {
+			r.opts.Log.Info("waiting to see whether an earlier try of this request is still alive", "holder", holder.Owner, "until", hbackup.FormatTime(holder.Expires))
+		}
 		first = holder
-		r.opts.Log.Info("waiting to see whether an earlier try of this request is still alive", "holder", holder.Owner, "until", hbackup.FormatTime(holder.Expires))
-		if err := wait(ctx, max(holder.Expires.Sub(now), 0)+time.Second); err != nil {
+		if err := wait(ctx, min(max(holder.Expires.Sub(now), 0)+time.Second, lookAgain)); err != nil {
 			return err
 		}
 	}
@@ -198,6 +207,16 @@ func (r *run) record(ctx context.Context) error {
 		Created: now.UTC(), Host: r.opts.Host, Writer: r.opts.Writer,
 	})
 	return err
+}
+
+// workOnce does the work unless another process has done it while this one
+// waited for the lease: what is recorded of a run stays as it is.
+func (r *run) workOnce(ctx context.Context) (Result, error) {
+	done, err := r.finished(ctx)
+	if err != nil || done != nil {
+		return Result{Run: deref(done), AlreadyDone: done != nil}, err
+	}
+	return r.work(ctx)
 }
 
 // work does the tables and commits the run.
