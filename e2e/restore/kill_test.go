@@ -75,7 +75,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 	for _, step := range incomplete {
 		kill(step)
 	}
-	clean(t)
+	if clean(t) {
+		t.Error("the cleaners work beside an incomplete snapshot: this test's order is not needed any more")
+	}
 
 	// A killed process holds its lease until it expires, so all wait together.
 	results := make([]cli.Result, len(all))

@@ -5,10 +5,12 @@ package restore
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"hbackup"
 	"hbackup/e2e/cli"
@@ -77,10 +79,7 @@ func staged(t *testing.T) []string { return list(t, "archive/data/hbk", "") }
 
 func list(t *testing.T, dir, prefix string) []string {
 	t.Helper()
-	fs, err := rootfs.HDFS(t.Context(), rootfs.Config{NameNodes: []string{cluster.HDFS.Address()}, User: cluster.HDFS.User()})
-	check(t, err)
-	defer fs.Close()
-	entries, err := fs.ReadDir(t.Context(), path.Join("/hbase", dir))
+	entries, err := files(t).ReadDir(t.Context(), path.Join("/hbase", dir))
 	if hbackup.IsKind(err, hbackup.KindNotFound) {
 		return nil
 	}
@@ -94,10 +93,31 @@ func list(t *testing.T, dir, prefix string) []string {
 	return out
 }
 
-// clean runs the cluster's cleaners and says whether they could do their work.
+// files gives the cluster's file system for the time of the test.
+func files(t *testing.T) rootfs.FS {
+	t.Helper()
+	fs, err := rootfs.HDFS(t.Context(), rootfs.Config{NameNodes: []string{cluster.HDFS.Address()}, User: cluster.HDFS.User()})
+	check(t, err)
+	t.Cleanup(func() { fs.Close() })
+	return fs
+}
+
+// clean runs the cluster's cleaners and says whether they do their work: whether
+// a file that nobody needs is gone.
 func clean(t *testing.T) bool {
 	t.Helper()
-	ok, err := cluster.RunCleaner(t.Context())
+	fs := files(t)
+	bait := fmt.Sprintf("/hbase/archive/data/bait/t/%032x/f/%032x", time.Now().UnixNano(), time.Now().UnixNano())
+	check(t, fs.MkdirAll(t.Context(), path.Dir(bait)))
+	w, err := fs.Create(t.Context(), bait)
 	check(t, err)
-	return ok
+	check(t, w.Close())
+	_, err = cluster.RunCleaner(t.Context())
+	check(t, err)
+	_, err = fs.Stat(t.Context(), bait)
+	if hbackup.IsKind(err, hbackup.KindNotFound) {
+		return true
+	}
+	check(t, err)
+	return false
 }
