@@ -40,6 +40,7 @@ var (
 		{"Snapshot", testSnapshot},
 		{"SnapshotRefusals", testSnapshotRefusals},
 		{"SnapshotOfDisabledTable", testSnapshotDisabled},
+		{"SnapshotsOfOneTableAtOnce", testSnapshotsAtOnce},
 		{"Clone", testClone},
 		{"RestoreTrap", testRestoreTrap},
 		{"Scan", testScan},
@@ -51,7 +52,6 @@ var (
 		{"ScanTraps", testScanTraps},
 	}
 	main = []check{
-		{"SnapshotsOfOneTableAtOnce", testSnapshotsAtOnce},
 		{"Nonces", testNonces},
 		{"MovedRegionUnderScan", testScanFollowsMoves},
 		{"SplitUnderScan", testScanFollowsSplits},

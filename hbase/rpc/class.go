@@ -84,6 +84,9 @@ func classOf(e *RemoteError) exceptionClass {
 		return exceptionClass{kind: hbackup.KindNotFound, hint: "check the table's name"}
 	case unsupported(e):
 		return exceptionClass{kind: hbackup.KindUnsupported, hint: "this HBase version does not have the call"}
+	case e.is("IOException") && strings.Contains(text, "RejectedExecutionException"):
+		// A master that is stopping: its own client is closed before its port.
+		return exceptionClass{hbackup.KindUnavailable, retryLocate, "the server is stopping"}
 	case strings.Contains(text, "must be disabled"):
 		return exceptionClass{kind: hbackup.KindConflict, hint: "disable the table first"}
 	}

@@ -87,7 +87,8 @@ func (c *Client) sendClone(ctx context.Context, r CloneRequest, stored SnapshotI
 		_, err = c.callServer(ctx, master, MasterService, "RestoreSnapshot", req, &resp, nil, callOptions{slow: true})
 		sent = sent || mayHaveArrived(err)
 		if there && err != nil && isRefusal(err) {
-			err = hbackup.E("", "", hbackup.KindExists, err)
+			err = hbackup.E("the table exists already, and the master does not know this request", "", hbackup.KindExists, err).
+				WithHint("look at the table, and drop it to start again")
 		}
 		return func() { c.forgetMaster(master) }, err
 	})

@@ -28,6 +28,7 @@ func TestExceptionClasses(t *testing.T) {
 		{"ipc.ServerNotRunningYetException", "Server is not running yet", false, hbackup.KindUnavailable, again},
 		{"CallQueueTooBigException", "Call queue is full", false, hbackup.KindThrottled, again},
 		{"quotas.RpcThrottlingException", "wait", false, hbackup.KindThrottled, again},
+		{"java.io.IOException", "java.util.concurrent.RejectedExecutionException: Task x rejected from y[Terminated]", false, hbackup.KindUnavailable, again},
 		{"NotServingRegionException", "x is not online", false, hbackup.KindUnavailable, again},
 		{"exceptions.RegionMovedException", "moved", false, hbackup.KindUnavailable, again},
 		{"exceptions.RegionOpeningException", "opening", false, hbackup.KindUnavailable, again},
