@@ -19,7 +19,7 @@ const attempts = 3
 
 // copyFile brings one file from the cluster into the location and says what it
 // was: size, digest and number of cells.
-func (r *run) copyFile(ctx context.Context, im *committer.Image, n need) (catalog.File, bool, error) {
+func (r *run) copyFile(ctx context.Context, im *committer.Image, mob *mobFiles, n need) (catalog.File, bool, error) {
 	var err error
 	for try := range attempts {
 		if try > 0 {
@@ -30,7 +30,7 @@ func (r *run) copyFile(ctx context.Context, im *committer.Image, n need) (catalo
 		}
 		var f catalog.File
 		var there bool
-		f, there, err = r.copyOnce(ctx, im, n)
+		f, there, err = r.copyOnce(ctx, im, mob, n)
 		if err == nil || !hbackup.Retryable(err) || ctx.Err() != nil {
 			return f, there, err
 		}
@@ -38,7 +38,7 @@ func (r *run) copyFile(ctx context.Context, im *committer.Image, n need) (catalo
 	return catalog.File{}, false, err
 }
 
-func (r *run) copyOnce(ctx context.Context, im *committer.Image, n need) (f catalog.File, there bool, err error) {
+func (r *run) copyOnce(ctx context.Context, im *committer.Image, mob *mobFiles, n need) (f catalog.File, there bool, err error) {
 	f = n.file()
 	body, info, err := snapshot.Open(ctx, r.src.FS, r.src.Root, n.target, 0)
 	if err != nil {
@@ -48,11 +48,11 @@ func (r *run) copyOnce(ctx context.Context, im *committer.Image, n need) (f cata
 	if n.size >= 0 && info.Size != n.size {
 		return f, false, hbackup.Errorf("read store file", r.src.FS.URI()+info.Path, hbackup.KindCorrupt, "it has %d bytes, the snapshot's manifest says %d", info.Size, n.size)
 	}
-	checked := r.check(body, info.Size, r.src.FS.URI()+info.Path)
+	checked := r.check(body, info.Size, r.src.FS.URI()+info.Path, mob.concerns(n))
 	o, err := im.PutFile(ctx, n.key(), info.Size, checked)
 	if hbackup.IsKind(err, hbackup.KindExists) {
 		// Somebody, or an earlier try whose answer was lost, has put it there.
-		f, err = r.recheck(ctx, n)
+		f, err = r.recheck(ctx, mob, n)
 		return f, true, err
 	}
 	if err != nil {
@@ -62,6 +62,7 @@ func (r *run) copyOnce(ctx context.Context, im *committer.Image, n need) (f cata
 	if err != nil {
 		return f, false, err
 	}
+	mob.saw(n, checked.summary)
 	f.Size, f.Digest, f.Cells = info.Size, o.Digest, cells
 	return f, false, nil
 }
@@ -69,7 +70,7 @@ func (r *run) copyOnce(ctx context.Context, im *committer.Image, n need) (f cata
 // recheck reads a file that the location holds already and takes it over when it
 // is a whole HFile of the right size. Stores never show half an object, so this
 // is a check for damage, not for unfinished work.
-func (r *run) recheck(ctx context.Context, n need) (catalog.File, error) {
+func (r *run) recheck(ctx context.Context, mob *mobFiles, n need) (catalog.File, error) {
 	f := n.file()
 	path := string(r.store.Location()) + "/" + string(n.key())
 	body, o, err := r.store.Get(ctx, n.key(), storage.Range{})
@@ -80,7 +81,7 @@ func (r *run) recheck(ctx context.Context, n need) (catalog.File, error) {
 	if n.size >= 0 && o.Size != n.size {
 		return f, hbackup.Errorf("use what the location holds", path, hbackup.KindConflict, "it has %d bytes, the cluster's file has %d", o.Size, n.size)
 	}
-	checked := r.check(body, o.Size, path)
+	checked := r.check(body, o.Size, path, mob.concerns(n))
 	sum := storage.NewHash()
 	if _, err := io.CopyBuffer(sum, onlyReader{checked}, make([]byte, 256<<10)); err != nil {
 		return f, hbackup.E("use what the location holds", path, hbackup.KindOther, err)
@@ -89,6 +90,7 @@ func (r *run) recheck(ctx context.Context, n need) (catalog.File, error) {
 	if err != nil {
 		return f, err
 	}
+	mob.saw(n, checked.summary)
 	f.Size, f.Digest, f.Cells = o.Size, storage.Digest(sum.Sum64()), cells
 	return f, nil
 }
@@ -109,9 +111,11 @@ type checkedBody struct {
 	err     error
 }
 
-func (r *run) check(body io.Reader, size int64, path string) *checkedBody {
+// check makes the body of a store file. One that may name MOB files is always
+// read closely.
+func (r *run) check(body io.Reader, size int64, path string, closely bool) *checkedBody {
 	v := hfile.NewVerifier(size)
-	if r.opts.SkipChecksums {
+	if r.opts.SkipChecksums && !closely {
 		v.SkipChecksums()
 	}
 	return &checkedBody{r: body, left: size, v: v, path: path}

@@ -97,3 +97,28 @@ func TestSecondCluster(t *testing.T) {
 		liveOn(t, both, "other", other, table, wantVisible)
 	}
 }
+
+// TestCloneOfAMOBTableIsNotBackedUpWithoutItsValues: HBase's snapshot of a clone
+// does not name the MOB files that its cells need. hbackup says so instead of
+// making an image whose big values are gone.
+func TestCloneOfAMOBTableIsNotBackedUpWithoutItsValues(t *testing.T) {
+	x := tool(t)
+	check(t, cluster.SetCompaction(t.Context(), false))
+	defer func() { check(t, cluster.SetCompaction(t.Context(), true)) }()
+	create(t, "mobclone:source", nil, servers.FamilySpec{Name: "f", MOB: true, MOBThreshold: 1000})
+	load := servers.LoadSpec{Seed: 31, Rows: 50, ValueBytes: 2000}
+	fill(t, "mobclone:source", load)
+	check(t, cluster.Snapshot(t.Context(), "mobclone:source", "mob_for_clone"))
+	check(t, cluster.CloneSnapshot(t.Context(), "mob_for_clone", "mobclone:copy"))
+	check(t, cluster.DeleteSnapshot(t.Context(), "mob_for_clone"))
+	r := x.Run(t.Context(), "backup", "--cluster", "prod", "--tables", "mobclone:copy")
+	if r.Code != 1 || !strings.Contains(r.Stderr, "needs the MOB file") || !strings.Contains(r.Stderr, "hint: ") {
+		t.Errorf("a clone: %s", r)
+	}
+	// The source itself is whole, and after it the clone is no less refused.
+	x.Backup(t, "prod", "mobclone:source")
+	if r := x.Run(t.Context(), "backup", "--cluster", "prod", "--tables", "mobclone:copy"); r.Code != 1 {
+		t.Errorf("the clone after its source: %s", r)
+	}
+	noneLeft(t, x, "prod")
+}

@@ -25,6 +25,12 @@ type Summary struct {
 	// MaxSeqID is MAX_SEQ_ID_KEY of the file info; -1 when there is none or the
 	// file info cannot be read here (encrypted, or a codec that is not supported).
 	MaxSeqID int64
+	// MOBRefs are the MOB files that the file's cells name, by MOB_FILE_REFS of
+	// the file info. HBase 2.6 and newer write it in MOB families.
+	MOBRefs []MOBRef
+	// InfoRead is false when the file info could not be read here: encrypted, of
+	// a codec that is not supported, or very large. Then MOBRefs is not known.
+	InfoRead bool
 }
 
 // Verifier checks a store file while its bytes are written to it in order: each
@@ -265,13 +271,14 @@ func (v *Verifier) note(h header) {
 		}
 		v.offsets.fileInfo = v.block
 		if h.onDisk <= maxInfoInPassing {
-			v.info, v.infoHead = make([]byte, 0, h.onDisk), h
+			v.info, v.infoHead = make([]byte, 0, min(h.onDisk, 64<<10)), h
 		}
 	}
 }
 
-// maxInfoInPassing bounds the file info that is kept for MaxSeqID.
-const maxInfoInPassing = 1 << 20
+// maxInfoInPassing bounds the file info that is kept for the summary. A MOB
+// file's name in it takes about 80 bytes.
+const maxInfoInPassing = 16 << 20
 
 func tableOf(t ChecksumType) *crc32.Table {
 	switch t {
@@ -455,8 +462,12 @@ func (v *Verifier) finish() error {
 	s.Checksummed = !v.skip && !v.old && !v.unsummed
 	if v.info != nil && !t.Encrypted() {
 		if info, err := decodeFileInfo(v.info, v.infoHead, t.Compression); err == nil {
+			s.InfoRead = true
 			if id, ok := info.MaxSeqID(); ok {
 				s.MaxSeqID = id
+			}
+			if s.MOBRefs, err = info.MOBRefs(); err != nil {
+				return hbackup.E(op, "", hbackup.KindCorrupt, &BlockError{v.offsets.fileInfo, FileInfoBlock, err.Error()})
 			}
 		}
 	}
