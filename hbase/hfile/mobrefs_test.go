@@ -28,7 +28,7 @@ func TestMOBRefs(t *testing.T) {
 
 // A real file of a MOB family names its MOB files; the verifier sees them in passing.
 func TestMOBRefsOfARealFile(t *testing.T) {
-	b := testFiles(t)["2.6-mob.hfile"]
+	b := testFiles(t)["2.6-mob"]
 	v := NewVerifier(int64(len(b)))
 	if _, err := v.Write(b); err != nil {
 		t.Fatal(err)

@@ -371,7 +371,7 @@ func FuzzVerifier(f *testing.F) {
 			v.Write(rest[:min(int(step)+1, len(rest))])
 		}
 		got, gotErr := v.Close()
-		if got != want || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+		if !reflect.DeepEqual(got, want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
 			t.Fatalf("%+v, %v\nat once: %+v, %v", got, gotErr, want, wantErr)
 		}
 		if gotErr != nil && hbackup.KindOf(gotErr) == hbackup.KindOther {
