@@ -61,6 +61,7 @@ var exceptionClasses = map[string]exceptionClass{
 	"TableNotEnabledException":   {hbackup.KindConflict, retryNever, "the table must be enabled for this"},
 	"TableInfoMissingException":  {hbackup.KindIncomplete, retryNever, ""},
 	"CorruptedSnapshotException": {hbackup.KindIncomplete, retryNever, "a file that the snapshot names is missing or of another size"},
+	"HBaseSnapshotException":     {hbackup.KindUnavailable, retryNever, "the snapshot failed on the way, for instance because a region moved or split; try again"},
 	"ConstraintException":        {hbackup.KindRefused, retryNever, ""},
 	"QuotaExceededException":     {hbackup.KindNoSpace, retryNever, "a quota of HBase is reached"},
 
@@ -147,6 +148,8 @@ func connHint(e *ConnError) string {
 		return "the address may belong to another kind of server, or the server wants TLS or Kerberos"
 	case e.Phase == PhaseDial:
 		return "check that HBase is up and that this host can reach the address"
+	case e.sent() && e.kind() == hbackup.KindTimeout:
+		return "the server may still carry the call out: look at the real state before trying again"
 	}
 	return ""
 }

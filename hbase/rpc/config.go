@@ -20,7 +20,7 @@ type Config struct {
 	ZNodeParent string   // default "/hbase"
 	Bootstrap   []string // "host:port" of masters, or of region servers from 2.5 on
 
-	Dialer DialFunc      // default: TCP
+	Dialer DialFunc      // to HBase's servers, not to ZooKeeper; default: TCP
 	Auth   Authenticator // default: Simple with User
 	User   string        // effective user of the default Auth; default "hbackup"
 

@@ -17,13 +17,13 @@ import (
 )
 
 // conn is one connection to one service of one server. Calls share it: each has
-// an id, and one goroutine hands the answers to the calls that wait. A call
+// an id; one goroutine writes, one hands the answers to the calls that wait. A call
 // that gives up leaves the connection as it is; its late answer is dropped.
 type conn struct {
 	peer     Peer
 	nc       net.Conn
 	maxFrame int
-	writing  chan struct{} // holds one token: the right to write
+	outgoing chan []byte // whole frames, to the one goroutine that writes
 
 	mu       sync.Mutex
 	lastID   uint32
@@ -31,8 +31,8 @@ type conn struct {
 	failure  error // why the connection ended
 	answered bool  // some frame has arrived
 
-	ended  chan struct{} // closed with failure set
-	reader chan struct{} // closed when the reading goroutine is gone
+	ended chan struct{}  // closed with failure set
+	work  sync.WaitGroup // the reading and the writing goroutine
 }
 
 const (
@@ -76,12 +76,12 @@ func open(ctx context.Context, cfg *Config, peer Peer) (*conn, error) {
 		peer:     peer,
 		nc:       secured,
 		maxFrame: cfg.MaxFrame,
-		writing:  make(chan struct{}, 1),
+		outgoing: make(chan []byte),
 		waiting:  map[uint32]chan response{},
 		ended:    make(chan struct{}),
-		reader:   make(chan struct{}),
 	}
-	go c.read()
+	c.work.Go(c.read)
+	c.work.Go(c.write)
 	return c, nil
 }
 
@@ -161,17 +161,9 @@ func (c *conn) forget(id uint32) {
 	c.mu.Unlock()
 }
 
-// send writes the whole frame or ends the connection: half a frame would make
-// everything after it unreadable.
+// send hands one frame to the writing goroutine. From then on the server may
+// see the call.
 func (c *conn) send(ctx context.Context, id uint32, method string, req proto.Message, cells []byte) error {
-	select {
-	case c.writing <- struct{}{}:
-		defer func() { <-c.writing }()
-	case <-ctx.Done():
-		return &ConnError{Peer: c.peer, Phase: PhaseSend, Err: ctx.Err()}
-	case <-c.ended:
-		return c.endError(PhaseSend)
-	}
 	header := &hbpb.RequestHeader{
 		CallId:       &id,
 		MethodName:   &method,
@@ -191,21 +183,38 @@ func (c *conn) send(ctx context.Context, id uint32, method string, req proto.Mes
 	if ctx.Err() != nil {
 		return &ConnError{Peer: c.peer, Phase: PhaseSend, Err: ctx.Err()}
 	}
-	if err := c.nc.SetWriteDeadline(time.Now().Add(writeLimit)); err == nil {
-		_, err = c.nc.Write(frame)
-		if err == nil {
-			return nil
-		}
-		c.end(err)
-	} else {
-		c.end(err)
+	select {
+	case c.outgoing <- frame:
+		return nil
+	case <-ctx.Done():
+		return &ConnError{Peer: c.peer, Phase: PhaseSend, Err: ctx.Err()}
+	case <-c.ended:
+		return c.endError(PhaseSend)
 	}
-	return c.endError(PhaseAnswer) // part of it may have arrived
+}
+
+// write sends whole frames until the connection ends: half a frame would make
+// everything after it unreadable, so a write is never given up for a call.
+func (c *conn) write() {
+	for {
+		select {
+		case frame := <-c.outgoing:
+			err := c.nc.SetWriteDeadline(time.Now().Add(writeLimit))
+			if err == nil {
+				_, err = c.nc.Write(frame)
+			}
+			if err != nil {
+				c.end(err)
+				return
+			}
+		case <-c.ended:
+			return
+		}
+	}
 }
 
 // read hands out answers until the connection ends.
 func (c *conn) read() {
-	defer close(c.reader)
 	in := bufio.NewReaderSize(c.nc, 64<<10)
 	for {
 		frame, err := readFrame(in, c.maxFrame)
@@ -240,13 +249,15 @@ func (c *conn) read() {
 // end makes all waiting calls fail with err. Only the first reason counts.
 func (c *conn) end(err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failure != nil {
-		return
+	first := c.failure == nil
+	if first {
+		c.failure = err
+		close(c.ended)
 	}
-	c.failure = err
-	close(c.ended)
-	c.nc.Close() // an error of Close changes nothing: the connection is given up
+	c.mu.Unlock()
+	if first {
+		c.nc.Close() // an error of Close changes nothing: the connection is given up
+	}
 }
 
 func (c *conn) endError(phase Phase) error {
@@ -271,8 +282,8 @@ func (c *conn) alive() bool {
 	return c.failure == nil
 }
 
-// close ends the connection and waits for its goroutine.
+// close ends the connection and waits for its goroutines.
 func (c *conn) close() {
 	c.end(errClosed)
-	<-c.reader
+	c.work.Wait()
 }

@@ -343,3 +343,55 @@ func TestConfigRefused(t *testing.T) {
 		})
 	}
 }
+
+// A server that stops reading: the call that is being written ends in time as
+// well, and so do those behind it.
+func TestServerThatDoesNotRead(t *testing.T) {
+	noLeaks(t)
+	f := newMaster(t, running)
+	c := connect(t, nil, f)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		if nc, err := ln.Accept(); err == nil {
+			accepted <- nc
+		}
+	}()
+	conn, err := c.pool.get(t.Context(), Peer{ln.Addr().String(), ClientService})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := conn.call(ctx, "Multi", &hbpb.MultiRequest{}, &hbpb.MultiResponse{}, make([]byte, 32<<20))
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if !conn.alive() {
+		t.Error("the connection was given up")
+	}
+	(<-accepted).Close()
+}
+
+func BenchmarkCall(b *testing.B) {
+	f := newMaster(b, running)
+	c := connect(b, nil, f)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := c.IsMasterRunning(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -30,7 +30,10 @@ type CloneRequest struct {
 	StoreFileTracker string // DEFAULT, FILE or MIGRATION; "" keeps the snapshot's. From 2.5 on
 }
 
-// Clone makes a table from a snapshot and waits until it serves. Errors:
+// Clone makes a table from a snapshot and waits until it serves. That the target
+// does not exist is looked at right before the call is sent; somebody who makes
+// it in the milliseconds between, while the snapshot's own table is disabled,
+// is the one case that HBase leaves open. Errors:
 // KindNotFound for the snapshot or the target's name space, KindExists for the
 // target, KindIncomplete when the snapshot's files are not all there,
 // KindConflict when an earlier request may have made the target but asking
@@ -86,7 +89,7 @@ func (c *Client) sendClone(ctx context.Context, r CloneRequest, stored SnapshotI
 		}
 		_, err = c.callServer(ctx, master, MasterService, "RestoreSnapshot", req, &resp, nil, callOptions{slow: true})
 		sent = sent || mayHaveArrived(err)
-		if there && err != nil && isRefusal(err) {
+		if there && isRefusal(err) {
 			err = hbackup.E("the table exists already, and the master does not know this request", "", hbackup.KindExists, err).
 				WithHint("look at the table, and drop it to start again")
 		}
@@ -188,8 +191,10 @@ func mayHaveArrived(err error) bool {
 	return errors.As(err, &lost) && lost.sent()
 }
 
-// isRefusal reports whether the server has answered and not just asked to wait.
+// isRefusal reports whether the master took a clone for a restore and refused
+// it: the snapshot's table is not disabled, or not there.
 func isRefusal(err error) bool {
 	var remote *RemoteError
-	return errors.As(err, &remote) && classOf(remote).retry == retryNever
+	return errors.As(err, &remote) &&
+		(classOf(remote).kind == hbackup.KindConflict || remote.is("TableNotFoundException", "TableExistsException"))
 }
