@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"hbackup"
+	"hbackup/internal/files"
 )
 
 // Local gives the file system of this machine, for stand-alone HBase servers
@@ -54,7 +55,7 @@ func (l local) Open(ctx context.Context, path string, offset int64) (io.ReadClos
 		return nil, Info{}, localError(op, path, err)
 	}
 	info := localInfo(path, fi)
-	if err := checkReadable(op, "file://"+path, info, offset); err != nil {
+	if err := files.CheckReadable(op, "file://"+path, info, offset); err != nil {
 		f.Close()
 		return nil, Info{}, err
 	}
@@ -77,7 +78,7 @@ func (l local) ReadDir(ctx context.Context, path string) ([]Info, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		if fi, statErr := os.Stat(path); statErr == nil && !fi.IsDir() {
-			return nil, notADirectory(op, "file://"+path)
+			return nil, files.NotADirectory(op, "file://"+path)
 		}
 		return nil, localError(op, path, err)
 	}
@@ -102,7 +103,7 @@ func (l local) ReadDir(ctx context.Context, path string) ([]Info, error) {
 		info.Name = e.Name()
 		infos = append(infos, info)
 	}
-	slices.SortFunc(infos, byName)
+	slices.SortFunc(infos, files.ByName)
 	return infos, nil
 }
 
@@ -161,7 +162,7 @@ func (l local) RemoveAll(ctx context.Context, path string) error {
 }
 
 func (local) check(ctx context.Context, op, path string) error {
-	if err := checkPath(op, "file://"+path, path); err != nil {
+	if err := files.CheckPath(op, "file://"+path, path); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -174,7 +175,7 @@ func (l local) checkRemovable(ctx context.Context, op, path string) error {
 	if err := l.check(ctx, op, path); err != nil {
 		return err
 	}
-	return checkNotRoot(op, "file://"+path, path)
+	return files.CheckNotRoot(op, "file://"+path, path)
 }
 
 // localReader reads what the file held when it was opened: a file that has

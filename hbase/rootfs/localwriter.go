@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"hbackup"
+	"hbackup/internal/files"
 )
 
 // Create makes the file at its final path, exclusively. A crash leaves a torn
@@ -17,7 +18,7 @@ func (l local) Create(ctx context.Context, path string) (Writer, error) {
 	if err := l.check(ctx, op, path); err != nil {
 		return nil, err
 	}
-	if err := checkNotRoot(op, "file://"+path, path); err != nil {
+	if err := files.CheckNotRoot(op, "file://"+path, path); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -40,10 +41,8 @@ type localWriter struct {
 	f       *os.File
 	path    string
 	written int64
-	err     error // the first failure, or errEnded
+	err     error // the first failure, or files.ErrEnded
 }
-
-var errEnded = errors.New("the writer was closed or aborted before")
 
 func (w *localWriter) Write(p []byte) (int, error) {
 	if w.err != nil {
@@ -64,8 +63,8 @@ func (w *localWriter) Write(p []byte) (int, error) {
 
 func (w *localWriter) Close() error {
 	const op = "close"
-	if w.err == errEnded {
-		return hbackup.E(op, "file://"+w.path, hbackup.KindOther, errEnded)
+	if w.err == files.ErrEnded {
+		return hbackup.E(op, "file://"+w.path, hbackup.KindOther, files.ErrEnded)
 	}
 	err := w.err
 	if err == nil && w.ctx.Err() != nil {
@@ -86,7 +85,7 @@ func (w *localWriter) Close() error {
 	if err == nil {
 		err = syncDir(filepath.Dir(w.path))
 	}
-	w.err = errEnded
+	w.err = files.ErrEnded
 	if err == nil {
 		return nil
 	}
@@ -99,10 +98,10 @@ func (w *localWriter) Close() error {
 }
 
 func (w *localWriter) Abort() error {
-	if w.err == errEnded {
-		return hbackup.E("abort", "file://"+w.path, hbackup.KindOther, errEnded)
+	if w.err == files.ErrEnded {
+		return hbackup.E("abort", "file://"+w.path, hbackup.KindOther, files.ErrEnded)
 	}
-	w.err = errEnded
+	w.err = files.ErrEnded
 	w.f.Close()
 	if err := os.Remove(w.path); err != nil && !missing(err) {
 		return localError("abort", w.path, err)

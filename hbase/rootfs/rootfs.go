@@ -6,7 +6,8 @@ package rootfs
 import (
 	"context"
 	"io"
-	"time"
+
+	"hbackup/internal/files"
 )
 
 // FS is a cluster's file system. Errors carry an hbackup.Kind and the fully
@@ -56,13 +57,4 @@ type Writer interface {
 }
 
 // Info describes a file or directory.
-type Info struct {
-	Name     string // last path segment
-	Path     string // absolute
-	Size     int64
-	Dir      bool
-	Modified time.Time
-	// ID changes when another file takes the same path (the HDFS inode number);
-	// 0 when the file system has none.
-	ID uint64
-}
+type Info = files.Info

@@ -1,4 +1,4 @@
-package rootfs
+package hdfs
 
 import (
 	"context"
@@ -10,25 +10,28 @@ import (
 	"time"
 
 	"hbackup"
+	"hbackup/internal/files"
 )
 
-func (h *hdfsFS) Stat(ctx context.Context, p string) (info Info, err error) {
+// Stat describes a file or directory.
+func (h *FS) Stat(ctx context.Context, p string) (info files.Info, err error) {
 	const op = "stat"
 	if err := h.check(ctx, op, p); err != nil {
-		return Info{}, err
+		return files.Info{}, err
 	}
 	err = h.call(ctx, op, p, repeatable, func(s *session) error {
 		fi, err := s.client.Stat(p)
 		if err != nil {
 			return err
 		}
-		info = hdfsInfo(p, fi)
+		info = infoOf(p, fi)
 		return nil
 	})
 	return info, err
 }
 
-func (h *hdfsFS) ReadDir(ctx context.Context, p string) (infos []Info, err error) {
+// ReadDir lists a directory, ordered by name.
+func (h *FS) ReadDir(ctx context.Context, p string) (infos []files.Info, err error) {
 	const op = "list"
 	if err := h.check(ctx, op, p); err != nil {
 		return nil, err
@@ -40,23 +43,24 @@ func (h *hdfsFS) ReadDir(ctx context.Context, p string) (infos []Info, err error
 		}
 		defer dir.Close()
 		if !dir.Stat().IsDir() {
-			return notADirectory(op, h.uri(p))
+			return files.NotADirectory(op, h.uri(p))
 		}
 		entries, err := dir.Readdir(0)
 		if err != nil {
 			return err
 		}
-		infos = make([]Info, 0, len(entries))
+		infos = make([]files.Info, 0, len(entries))
 		for _, fi := range entries {
-			infos = append(infos, hdfsInfo(path.Join(p, fi.Name()), fi))
+			infos = append(infos, infoOf(path.Join(p, fi.Name()), fi))
 		}
-		slices.SortFunc(infos, byName)
+		slices.SortFunc(infos, files.ByName)
 		return nil
 	})
 	return infos, err
 }
 
-func (h *hdfsFS) MkdirAll(ctx context.Context, p string) error {
+// MkdirAll makes a directory and its parents.
+func (h *FS) MkdirAll(ctx context.Context, p string) error {
 	const op = "make directory"
 	if err := h.check(ctx, op, p); err != nil {
 		return err
@@ -81,19 +85,21 @@ func (h *hdfsFS) MkdirAll(ctx context.Context, p string) error {
 	})
 }
 
-func (h *hdfsFS) Remove(ctx context.Context, p string) error {
+// Remove removes a file or an empty directory; a missing one is no error.
+func (h *FS) Remove(ctx context.Context, p string) error {
 	return h.remove(ctx, "remove", p, func(s *session) error { return s.client.Remove(p) })
 }
 
-func (h *hdfsFS) RemoveAll(ctx context.Context, p string) error {
+// RemoveAll removes a tree; a missing one is no error.
+func (h *FS) RemoveAll(ctx context.Context, p string) error {
 	return h.remove(ctx, "remove tree", p, func(s *session) error { return s.client.RemoveAll(p) })
 }
 
-func (h *hdfsFS) remove(ctx context.Context, op, p string, f func(*session) error) error {
+func (h *FS) remove(ctx context.Context, op, p string, f func(*session) error) error {
 	if err := h.check(ctx, op, p); err != nil {
 		return err
 	}
-	if err := checkNotRoot(op, h.uri(p), p); err != nil {
+	if err := files.CheckNotRoot(op, h.uri(p), p); err != nil {
 		return err
 	}
 	err := h.call(ctx, op, p, repeatable, func(s *session) error {
@@ -112,10 +118,10 @@ func (h *hdfsFS) remove(ctx context.Context, op, p string, f func(*session) erro
 	return err
 }
 
-// hdfsInfo makes an Info of the library's; the inode number is only reachable
+// infoOf makes an Info of the library's; the inode number is only reachable
 // through the status message, whose type is internal to the library.
-func hdfsInfo(p string, fi os.FileInfo) Info {
-	info := Info{Name: path.Base(p), Path: p, Dir: fi.IsDir(), Modified: fi.ModTime().UTC().Truncate(time.Millisecond)}
+func infoOf(p string, fi os.FileInfo) files.Info {
+	info := files.Info{Name: path.Base(p), Path: p, Dir: fi.IsDir(), Modified: fi.ModTime().UTC().Truncate(time.Millisecond)}
 	if !info.Dir {
 		info.Size = fi.Size()
 	}

@@ -1,4 +1,4 @@
-package rootfs
+package hdfs
 
 import (
 	"context"
@@ -7,24 +7,25 @@ import (
 	"sync"
 	"time"
 
-	hdfs "github.com/colinmarc/hdfs/v2"
+	lib "github.com/colinmarc/hdfs/v2"
 	"google.golang.org/protobuf/proto"
 
 	"hbackup"
+	"hbackup/internal/files"
 )
 
 // Open costs two calls to the name node, the file's status and its blocks; both
 // are looked at before a byte is given out. From then on the bytes come from
 // blocks that belong to this very file, whatever happens to its path; only a
 // reader that has to open anew compares the inode again.
-func (h *hdfsFS) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, Info, error) {
+func (h *FS) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, files.Info, error) {
 	const op = "open"
 	if err := h.check(ctx, op, path); err != nil {
-		return nil, Info{}, err
+		return nil, files.Info{}, err
 	}
-	r := &hdfsReader{fs: h, ctx: ctx, path: path, pos: offset}
+	r := &reader{fs: h, ctx: ctx, path: path, pos: offset}
 	if err := r.open(op); err != nil {
-		return nil, Info{}, err
+		return nil, files.Info{}, err
 	}
 	return r, r.info, nil
 }
@@ -38,17 +39,17 @@ var readBuffers = sync.Pool{New: func() any { b := make([]byte, readBuffer); ret
 // corrupt: a bit may have flipped on the way.
 const maxCorrupt = 3
 
-// hdfsReader reads a file once, forwards. When no data node gives a block any
+// reader reads a file once, forwards. When no data node gives a block any
 // more (they went away, the block's token expired) it opens the file again at
 // the place where it stands.
-type hdfsReader struct {
-	fs   *hdfsFS
+type reader struct {
+	fs   *FS
 	ctx  context.Context
 	path string
-	info Info // of the first opening
+	info files.Info // of the first opening
 
 	s   *session
-	f   *hdfs.FileReader
+	f   *lib.FileReader
 	pos int64 // of the next byte to be given out
 
 	buf        *[]byte // bytes that were read but not given out: (*buf)[start:end]
@@ -60,23 +61,23 @@ type hdfsReader struct {
 }
 
 // open gets a session, the file and its first bytes.
-func (r *hdfsReader) open(op string) error {
+func (r *reader) open(op string) error {
 	s, err := r.fs.callKeep(r.ctx, op, r.path, repeatable, func(s *session) error { return r.openWith(s, op) })
 	r.s = s
 	return err
 }
 
-func (r *hdfsReader) openWith(s *session, op string) error {
+func (r *reader) openWith(s *session, op string) error {
 	uri := r.fs.uri(r.path)
 	f, err := s.client.Open(r.path)
 	if err != nil {
 		return err
 	}
-	info := hdfsInfo(r.path, f.Stat())
+	info := infoOf(r.path, f.Stat())
 	if r.info.Path != "" && (info.ID != r.info.ID || info.Size != r.info.Size) {
 		return hbackup.E("read", uri, hbackup.KindConflict, errReplaced)
 	}
-	if err := checkReadable(op, uri, info, r.pos); err != nil {
+	if err := files.CheckReadable(op, uri, info, r.pos); err != nil {
 		return err
 	}
 	if err := statusRefusal(op, uri, f.Stat().Sys()); err != nil {
@@ -131,7 +132,7 @@ const smallRead = 256
 
 // readFrom reads verified bytes. Where they come sealed, only the library can
 // verify them, and does so rightly only in small reads.
-func (r *hdfsReader) readFrom(s *session, f *hdfs.FileReader, p []byte) (int, error) {
+func (r *reader) readFrom(s *session, f *lib.FileReader, p []byte) (int, error) {
 	if r.sealed {
 		return f.Read(p[:min(len(p), smallRead)])
 	}
@@ -181,7 +182,7 @@ func refuse(op, uri string, encrypted, erasure bool) error {
 }
 
 // blocksRefusal judges a file by the answer that named its blocks.
-func blocksRefusal(op, uri string, a answer, info Info) error {
+func blocksRefusal(op, uri string, a answer, info files.Info) error {
 	switch {
 	case a.sealed:
 		return hbackup.E(op, uri, hbackup.KindUnsupported, errCannotTell)
@@ -201,7 +202,7 @@ func blocksRefusal(op, uri string, a answer, info Info) error {
 	return nil
 }
 
-func (r *hdfsReader) Read(p []byte) (int, error) {
+func (r *reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -221,7 +222,7 @@ func (r *hdfsReader) Read(p []byte) (int, error) {
 }
 
 // WriteTo lets io.Copy use the reader's own buffer.
-func (r *hdfsReader) WriteTo(w io.Writer) (total int64, err error) {
+func (r *reader) WriteTo(w io.Writer) (total int64, err error) {
 	for r.fill() {
 		n, err := w.Write((*r.buf)[r.start:r.end])
 		r.start += n
@@ -240,10 +241,10 @@ func (r *hdfsReader) WriteTo(w io.Writer) (total int64, err error) {
 	return total, r.err
 }
 
-func (r *hdfsReader) empty() bool { return r.start == r.end }
+func (r *reader) empty() bool { return r.start == r.end }
 
 // fill makes the buffer hold at least a byte, or leaves it empty with r.err set.
-func (r *hdfsReader) fill() bool {
+func (r *reader) fill() bool {
 	for r.empty() && r.err == nil {
 		if r.pos == r.info.Size {
 			r.err = io.EOF
@@ -260,7 +261,7 @@ func (r *hdfsReader) fill() bool {
 // step reads the next bytes of the file into p. It gives 0 when that failed:
 // then r.err is set, or the file was opened again and the buffer holds its next
 // bytes, or neither and it is to be called again. The buffer must be empty.
-func (r *hdfsReader) step(p []byte) int {
+func (r *reader) step(p []byte) int {
 	if r.err != nil || r.pos == r.info.Size {
 		return 0
 	}
@@ -282,7 +283,7 @@ func (r *hdfsReader) step(p []byte) int {
 
 // reopen opens the file again after a failed read, or gives up: after RetryFor
 // without a new byte, or when the bytes were wrong maxCorrupt times.
-func (r *hdfsReader) reopen(cause error) {
+func (r *reader) reopen(cause error) {
 	typed := r.fs.explain(r.ctx, "read", r.path, nil, cause)
 	r.drop()
 	if r.fails++; r.fails == 1 {
@@ -317,7 +318,7 @@ func (r *hdfsReader) reopen(cause error) {
 }
 
 // drop lets the session go, whose data connections are not to be used again.
-func (r *hdfsReader) drop() {
+func (r *reader) drop() {
 	if r.s == nil {
 		return
 	}
@@ -329,7 +330,7 @@ func (r *hdfsReader) drop() {
 	r.s = nil
 }
 
-func (r *hdfsReader) Close() error {
+func (r *reader) Close() error {
 	r.drop()
 	if r.buf != nil {
 		readBuffers.Put(r.buf)

@@ -1,4 +1,4 @@
-package rootfs
+package hdfs
 
 import (
 	"encoding/binary"
@@ -204,7 +204,7 @@ func oneFile(fileStatus, blocks []byte) func(string, []byte) fakeAnswer {
 	}
 }
 
-func connectTo(t *testing.T, change func(*Config), nodes ...*fakeNameNode) *hdfsFS {
+func connectTo(t *testing.T, change func(*Config), nodes ...*fakeNameNode) *FS {
 	t.Helper()
 	cfg := Config{User: "u", RetryFor: 10 * time.Second}
 	for _, n := range nodes {
@@ -213,10 +213,10 @@ func connectTo(t *testing.T, change func(*Config), nodes ...*fakeNameNode) *hdfs
 	if change != nil {
 		change(&cfg)
 	}
-	fs, err := HDFS(t.Context(), cfg)
+	fs, err := Connect(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { fs.Close() })
-	return fs.(*hdfsFS)
+	return fs
 }

@@ -1,13 +1,14 @@
-package rootfs
+package hdfs
 
 import (
 	"context"
 	"errors"
 	"time"
 
-	hdfs "github.com/colinmarc/hdfs/v2"
+	lib "github.com/colinmarc/hdfs/v2"
 
 	"hbackup"
+	"hbackup/internal/files"
 )
 
 // Create makes the file at its final path, exclusively on the name node, with
@@ -16,15 +17,15 @@ import (
 //
 // The library has no recovery of the write pipeline: a data node that goes away
 // fails the file, and the caller writes it again.
-func (h *hdfsFS) Create(ctx context.Context, path string) (Writer, error) {
+func (h *FS) Create(ctx context.Context, path string) (*Writer, error) {
 	const op = "create"
 	if err := h.check(ctx, op, path); err != nil {
 		return nil, err
 	}
-	if err := checkNotRoot(op, h.uri(path), path); err != nil {
+	if err := files.CheckNotRoot(op, h.uri(path), path); err != nil {
 		return nil, err
 	}
-	var f *hdfs.FileWriter
+	var f *lib.FileWriter
 	created := false
 	s, err := h.callKeep(ctx, op, path, once, func(s *session) error {
 		s.startWriting()
@@ -44,13 +45,13 @@ func (h *hdfsFS) Create(ctx context.Context, path string) (Writer, error) {
 		}
 		return nil, err
 	}
-	return &hdfsWriter{fs: h, ctx: ctx, path: path, s: s, f: f}, nil
+	return &Writer{fs: h, ctx: ctx, path: path, s: s, f: f}, nil
 }
 
 // checkCreated refuses a new file whose directory makes it encrypted or
 // erasure-coded: the library would write plain, replicated bytes into it, and
 // nobody could read them.
-func (h *hdfsFS) checkCreated(s *session, op, path string) error {
+func (h *FS) checkCreated(s *session, op, path string) error {
 	if a := s.lastFileState(); a.method == "create" && a.file.known {
 		return refuse(op, h.uri(path), a.file.encrypted, a.file.erasure)
 	}
@@ -67,21 +68,23 @@ func (s *session) startWriting() {
 	s.mu.Unlock()
 }
 
-type hdfsWriter struct {
-	fs   *hdfsFS
+// Writer is a file being written. Exactly one of Close and Abort ends it.
+type Writer struct {
+	fs   *FS
 	ctx  context.Context
 	path string
 
 	s       *session
-	f       *hdfs.FileWriter
+	f       *lib.FileWriter
 	written int64
-	err     error // the first failure, or errEnded
+	err     error // the first failure, or files.ErrEnded
 }
 
 // writeStep bounds what the library buffers at a time.
 const writeStep = 1 << 20
 
-func (w *hdfsWriter) Write(p []byte) (int, error) {
+// Write adds to the file. After its first error it gives that one again.
+func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.fs.explain(w.ctx, "write", w.path, nil, w.err)
 	}
@@ -107,10 +110,12 @@ func (w *hdfsWriter) Write(p []byte) (int, error) {
 // block from its data nodes.
 const completeFor = 2 * time.Minute
 
-func (w *hdfsWriter) Close() error {
+// Close makes the content durable and the file whole. After an error the file is
+// removed.
+func (w *Writer) Close() error {
 	const op = "close"
-	if w.err == errEnded {
-		return hbackup.E(op, w.fs.uri(w.path), hbackup.KindOther, errEnded)
+	if w.err == files.ErrEnded {
+		return hbackup.E(op, w.fs.uri(w.path), hbackup.KindOther, files.ErrEnded)
 	}
 	err := w.err
 	if err == nil {
@@ -124,18 +129,18 @@ func (w *hdfsWriter) Close() error {
 		w.discard(typed)
 		return typed
 	}
-	w.err = errEnded
+	w.err = files.ErrEnded
 	w.fs.release(w.s)
 	return nil
 }
 
 // complete finishes the last block and the file. Only ErrReplicating may be
 // tried again: after any other failure the library takes the block for finished.
-func (w *hdfsWriter) complete() error {
+func (w *Writer) complete() error {
 	giveUp := time.Now().Add(completeFor)
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := w.s.do(func(*session) error { return w.f.Close() })
-		if !hdfs.IsErrReplicating(err) || time.Now().Add(pause).After(giveUp) {
+		if !lib.IsErrReplicating(err) || time.Now().Add(pause).After(giveUp) {
 			return err
 		}
 		select {
@@ -147,7 +152,7 @@ func (w *hdfsWriter) complete() error {
 }
 
 // verify asks the name node what the file has become.
-func (w *hdfsWriter) verify() error {
+func (w *Writer) verify() error {
 	return w.s.do(func(s *session) error {
 		fi, err := s.client.Stat(w.path)
 		if err != nil {
@@ -160,17 +165,18 @@ func (w *hdfsWriter) verify() error {
 	})
 }
 
-func (w *hdfsWriter) Abort() error {
-	if w.err == errEnded {
-		return hbackup.E("abort", w.fs.uri(w.path), hbackup.KindOther, errEnded)
+// Abort gives up and removes what was written.
+func (w *Writer) Abort() error {
+	if w.err == files.ErrEnded {
+		return hbackup.E("abort", w.fs.uri(w.path), hbackup.KindOther, files.ErrEnded)
 	}
 	return w.discard(errors.New("the writer was aborted"))
 }
 
 // discard ends the library's goroutines and removes the file. The session is
 // killed first, so that closing the library's writer cannot complete the file.
-func (w *hdfsWriter) discard(reason error) error {
-	w.err = errEnded
+func (w *Writer) discard(reason error) error {
+	w.err = files.ErrEnded
 	w.s.kill(reason)
 	w.s.do(func(*session) error { return w.f.Close() }) // fails, as it must
 	w.fs.release(w.s)
@@ -181,7 +187,7 @@ func (w *hdfsWriter) discard(reason error) error {
 const removeFor = 30 * time.Second
 
 // removeQuietly removes a file of ours even when the context has ended.
-func (h *hdfsFS) removeQuietly(ctx context.Context, path string) error {
+func (h *FS) removeQuietly(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeFor)
 	defer cancel()
 	return h.Remove(ctx, path)

@@ -1,4 +1,4 @@
-package rootfs
+package hdfs
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	hdfs "github.com/colinmarc/hdfs/v2"
+	lib "github.com/colinmarc/hdfs/v2"
 
 	"hbackup"
 )
@@ -71,7 +71,7 @@ var exceptionKinds = map[string]hbackup.Kind{
 
 // explain turns a failure of the library into the project's error. s, when not
 // nil, knows what the name node said last.
-func (h *hdfsFS) explain(ctx context.Context, op, path string, s *session, err error) *hbackup.Error {
+func (h *FS) explain(ctx context.Context, op, path string, s *session, err error) *hbackup.Error {
 	uri := h.uri(path)
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
@@ -151,7 +151,7 @@ func explainText(op, uri string, err error) *hbackup.Error {
 		return hbackup.E(op, uri, hbackup.KindDenied, os.ErrPermission)
 	case errors.Is(err, syscall.ENOTEMPTY):
 		return hbackup.E(op, uri, hbackup.KindConflict, syscall.ENOTEMPTY)
-	case errors.Is(err, hdfs.ErrReplicating):
+	case errors.Is(err, lib.ErrReplicating):
 		return hbackup.E(op, uri, hbackup.KindUnavailable, err).
 			WithHint("the data nodes have not reported the last block in time: see hdfs dfsadmin -report")
 	case strings.Contains(text, "SASL handshake"), strings.Contains(text, "kerberos"), strings.Contains(text, "KRB"):

@@ -1,4 +1,4 @@
-package rootfs
+package files
 
 import (
 	"path"
@@ -7,11 +7,9 @@ import (
 	"hbackup"
 )
 
-// The checks that every implementation makes before it touches anything.
-
-// checkPath refuses paths that are not absolute and clean, so that two spellings
+// CheckPath refuses paths that are not absolute and clean, so that two spellings
 // never mean one file.
-func checkPath(op, uri, p string) error {
+func CheckPath(op, uri, p string) error {
 	switch {
 	case !strings.HasPrefix(p, "/"):
 		return hbackup.Errorf(op, uri, hbackup.KindUsage, "the path is not absolute")
@@ -23,15 +21,16 @@ func checkPath(op, uri, p string) error {
 	return nil
 }
 
-// checkNotRoot refuses to remove or replace a whole file system.
-func checkNotRoot(op, uri, p string) error {
+// CheckNotRoot refuses to remove or replace a whole file system.
+func CheckNotRoot(op, uri, p string) error {
 	if p == "/" {
 		return hbackup.Errorf(op, uri, hbackup.KindRefused, "this is the root of the file system")
 	}
 	return nil
 }
 
-func checkReadable(op, uri string, info Info, offset int64) error {
+// CheckReadable refuses directories and offsets outside of the file.
+func CheckReadable(op, uri string, info Info, offset int64) error {
 	switch {
 	case info.Dir:
 		return hbackup.Errorf(op, uri, hbackup.KindConflict, "it is a directory")
@@ -41,8 +40,7 @@ func checkReadable(op, uri string, info Info, offset int64) error {
 	return nil
 }
 
-func notADirectory(op, uri string) error {
+// NotADirectory is the error of a listing of something else.
+func NotADirectory(op, uri string) error {
 	return hbackup.Errorf(op, uri, hbackup.KindConflict, "it is not a directory")
 }
-
-func byName(a, b Info) int { return strings.Compare(a.Name, b.Name) }

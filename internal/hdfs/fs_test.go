@@ -1,4 +1,4 @@
-package rootfs
+package hdfs
 
 import (
 	"context"
@@ -118,8 +118,8 @@ func TestHungNameNode(t *testing.T) {
 }
 
 // sameWithLimit gives the same file system with another time limit for calls.
-func sameWithLimit(t *testing.T, fs *hdfsFS, limit time.Duration) *hdfsFS {
-	other := &hdfsFS{cfg: fs.cfg}
+func sameWithLimit(t *testing.T, fs *FS, limit time.Duration) *FS {
+	other := &FS{cfg: fs.cfg}
 	other.cfg.CallTimeout = limit
 	t.Cleanup(func() { other.Close() })
 	return other
@@ -164,7 +164,7 @@ func TestStandby(t *testing.T) {
 }
 
 // dropAll closes the idle connections.
-func (h *hdfsFS) dropAll() {
+func (h *FS) dropAll() {
 	h.mu.Lock()
 	idle := h.idle
 	h.idle = nil
@@ -228,7 +228,7 @@ func TestBadAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := startNameNode(t, func(string, []byte) fakeAnswer { return fakeAnswer{raw: raw} })
-			_, err := HDFS(t.Context(), Config{NameNodes: []string{n.addr()}, User: "u", RetryFor: -1, CallTimeout: time.Second})
+			_, err := Connect(t.Context(), Config{NameNodes: []string{n.addr()}, User: "u", RetryFor: -1, CallTimeout: time.Second})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -242,7 +242,7 @@ func TestBadAnswers(t *testing.T) {
 func TestNothingListens(t *testing.T) {
 	n := startNameNode(t, nil)
 	n.stop()
-	_, err := HDFS(t.Context(), Config{NameNodes: []string{n.addr()}, User: "u", RetryFor: -1})
+	_, err := Connect(t.Context(), Config{NameNodes: []string{n.addr()}, User: "u", RetryFor: -1})
 	wantKind(t, err, hbackup.KindUnavailable)
 	if hbackup.HintOf(err) == "" {
 		t.Error("no hint")

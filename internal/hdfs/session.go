@@ -1,4 +1,4 @@
-package rootfs
+package hdfs
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	hdfs "github.com/colinmarc/hdfs/v2"
+	lib "github.com/colinmarc/hdfs/v2"
 )
 
 // session is one client of the library and the connections it has made. It has
@@ -20,7 +20,7 @@ import (
 // node's full answers come from.
 type session struct {
 	cfg      *Config
-	client   *hdfs.Client
+	client   *lib.Client
 	answered *atomic.Pointer[string] // shared by all sessions: the name node that answered last
 
 	idleSince time.Time // guarded by the pool's lock
@@ -45,7 +45,7 @@ var (
 func newSession(ctx context.Context, cfg *Config, answered *atomic.Pointer[string]) (*session, error) {
 	s := &session{cfg: cfg, answered: answered, dn: map[*dnConn]struct{}{}, calls: map[string]int{}}
 	s.bind(ctx)
-	client, err := hdfs.NewClient(hdfs.ClientOptions{
+	client, err := lib.NewClient(lib.ClientOptions{
 		Addresses:                    s.nameNodes(),
 		User:                         cfg.User,
 		UseDatanodeHostname:          cfg.UseDataNodeHostname,
