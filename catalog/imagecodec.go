@@ -54,12 +54,12 @@ func (im *Image) Encode() ([]byte, error) {
 		return nil, err
 	}
 	files := slices.Clone(im.Files)
-	slices.SortFunc(files, compareFiles)
+	slices.SortFunc(files, CompareFiles)
 	for i := range files {
 		if err := files[i].validate(); err != nil {
 			return nil, err
 		}
-		if i > 0 && compareFiles(files[i-1], files[i]) == 0 {
+		if i > 0 && CompareFiles(files[i-1], files[i]) == 0 {
 			return nil, fmt.Errorf("the file %s is listed twice", files[i].Key())
 		}
 	}
@@ -152,7 +152,7 @@ func (im *Image) check() error {
 		if err := f.validate(); err != nil {
 			return err
 		}
-		if i > 0 && compareFiles(im.Files[i-1], *f) >= 0 {
+		if i > 0 && CompareFiles(im.Files[i-1], *f) >= 0 {
 			return fmt.Errorf("the file %s is out of order", f.Key())
 		}
 		if bytes > math.MaxInt64-f.Size {
@@ -185,8 +185,9 @@ func (f *File) validate() error {
 	return f.Key().Validate()
 }
 
-// compareFiles orders files as their keys are ordered, without building the keys.
-func compareFiles(a, b File) int {
+// CompareFiles orders files as their keys are ordered, without building the keys.
+// It is the order of Image.Files, so the one for every search in them.
+func CompareFiles(a, b File) int {
 	return cmp.Or(compareSegment(a.Table.Namespace, b.Table.Namespace), compareSegment(a.Table.Qualifier, b.Table.Qualifier),
 		cmp.Compare(a.Region, b.Region), compareSegment(string(a.Family), string(b.Family)), cmp.Compare(a.Name, b.Name))
 }

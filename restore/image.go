@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -84,11 +83,9 @@ func lookUp(im *catalog.Image, t snapshot.Target, size int64) (*catalog.File, er
 	return f, nil
 }
 
-// find looks a file up in a list ordered as images order theirs.
+// find looks a file up in an image's list.
 func find(files []catalog.File, f catalog.File) (int, bool) {
-	return slices.BinarySearchFunc(files, f, func(a, b catalog.File) int {
-		return cmp.Or(a.Table.Compare(b.Table), cmp.Compare(a.Region, b.Region), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Name, b.Name))
-	})
+	return slices.BinarySearchFunc(files, f, catalog.CompareFiles)
 }
 
 // checkStored lists the location and reports the first file of the image that is
