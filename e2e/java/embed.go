@@ -1,10 +1,11 @@
 // Package java carries what the test servers run on the JVM: the Maven project
-// that names the jar sets (pom.xml) and our own Java sources.
+// that names the jar sets (pom.xml), the one for tools that use S3 (peers.xml) and
+// our own Java sources.
 package java
 
 import "embed"
 
-// Files holds pom.xml, log4j.properties and src/hbackup/e2e/*.java.
+// Files holds pom.xml, peers.xml, log4j.properties and src/hbackup/e2e/*.java.
 //
-//go:embed pom.xml log4j.properties src/hbackup/e2e/*.java
+//go:embed pom.xml peers.xml log4j.properties src/hbackup/e2e/*.java
 var Files embed.FS

@@ -16,11 +16,6 @@ import (
 // cluster's configuration; MapReduce jobs run inside it. It gives what the tool
 // wrote to its standard output; the error has the rest.
 func (h *HBase) RunTool(ctx context.Context, mainClass string, arguments ...string) (string, error) {
-	log, err := os.CreateTemp(h.dir.dir, "tool-*.log")
-	if err != nil {
-		return "", err
-	}
-	defer log.Close()
 	archive, err := h.jars.classArchive(ctx)
 	if err != nil {
 		return "", err
@@ -29,6 +24,17 @@ func (h *HBase) RunTool(ctx context.Context, mainClass string, arguments ...stri
 	if err != nil {
 		return "", err
 	}
+	out, _, err := h.runTool(ctx, mainClass, cmd)
+	return out, err
+}
+
+// runTool runs the command line to its end; the state tells what it used.
+func (h *HBase) runTool(ctx context.Context, mainClass string, cmd *exec.Cmd) (string, *os.ProcessState, error) {
+	log, err := os.CreateTemp(h.dir.dir, "tool-*.log")
+	if err != nil {
+		return "", nil, err
+	}
+	defer log.Close()
 	var stdout bytes.Buffer
 	command := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
 	command.Dir = h.dir.dir
@@ -39,9 +45,9 @@ func (h *HBase) RunTool(ctx context.Context, mainClass string, arguments ...stri
 			err = context.Cause(ctx)
 		}
 		text, _ := os.ReadFile(log.Name())
-		return stdout.String(), hbackup.E("run", mainClass, hbackup.KindOther,
+		return stdout.String(), command.ProcessState, hbackup.E("run", mainClass, hbackup.KindOther,
 			errors.Join(err, errors.New(tail(text, 2000)), errors.New(tail(stdout.Bytes(), 2000)))).
 			WithHint("its error output is in %s", log.Name())
 	}
-	return stdout.String(), nil
+	return stdout.String(), command.ProcessState, nil
 }

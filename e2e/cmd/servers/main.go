@@ -5,6 +5,7 @@
 //	go run ./e2e/cmd/servers -hbase 2.4 -s3=false
 //	go run ./e2e/cmd/servers prepare            only fetch and build what is needed, for all versions
 //	go run ./e2e/cmd/servers prepare 2.6        … for this one
+//	go run ./e2e/cmd/servers prepare -peers     … for the main version, and 650 MB so that HBase's own tools can use S3
 package main
 
 import (
@@ -85,6 +86,10 @@ func run(ctx context.Context, args []string) (err error) {
 
 // prepare fetches and builds for the given versions, or for all.
 func prepare(ctx context.Context, args []string) error {
+	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	if len(args) == 1 && args[0] == "-peers" {
+		return errors.Join(servers.Prepare(ctx, say, servers.HBase26), servers.PreparePeers(ctx, say))
+	}
 	versions := servers.Versions()
 	if len(args) > 0 {
 		versions = nil
@@ -92,7 +97,6 @@ func prepare(ctx context.Context, args []string) error {
 			versions = append(versions, servers.Version(a))
 		}
 	}
-	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	return servers.Prepare(ctx, say, versions...)
 }
 
