@@ -108,6 +108,25 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
+// Answers that come twice, or to calls that nobody made, disturb nothing.
+func TestUnwantedAnswers(t *testing.T) {
+	noLeaks(t)
+	f := newMaster(t, func(c *fakeCall) {
+		for range 5 {
+			running(c)
+		}
+		stray := *c
+		stray.header = &hbpb.RequestHeader{CallId: proto.Uint32(12345)}
+		running(&stray)
+	})
+	c := connect(t, nil, f)
+	for range 20 {
+		if ok, err := c.IsMasterRunning(t.Context()); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+	}
+}
+
 // The limit of one call is not the caller's: the call is sent again on the
 // same connection.
 func TestCallTimeoutIsRepeated(t *testing.T) {

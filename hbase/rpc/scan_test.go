@@ -120,6 +120,22 @@ func TestRegionsAndLocate(t *testing.T) {
 	wantKind(t, err, hbackup.KindNotFound)
 }
 
+// A row that no region holds is in transition, not in the region before it.
+func TestLocateInHole(t *testing.T) {
+	noLeaks(t)
+	m := newScanModel(t)
+	c := connect(t, nil, m.servers[0])
+	m.reset(nil, []string{"b", "c"}, 1, 0)
+	m.mu.Lock()
+	m.regions = slices.Delete(m.regions, 1, 2)
+	m.mu.Unlock()
+	_, err := c.Locate(t.Context(), tbl, []byte("bb"))
+	wantKind(t, err, hbackup.KindUnavailable)
+	if r, err := c.Locate(t.Context(), tbl, []byte("c")); err != nil || string(r.StartKey) != "c" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
 // A region that never comes back ends the scan with an error, in bounded time.
 func TestScanGivesUp(t *testing.T) {
 	noLeaks(t)

@@ -260,7 +260,10 @@ func metaLess(a, b []byte) bool {
 	parts := func(k []byte) [3]string {
 		s := string(k)
 		first, last := strings.IndexByte(s, ','), strings.LastIndexByte(s, ',')
-		return [3]string{s[:first], s[first+1 : max(last, first+1)], s[last+1:]}
+		if first == last { // "T," sorts behind the first region of T, as on real servers
+			return [3]string{s[:first], "\x00", s[first+1:]}
+		}
+		return [3]string{s[:first], s[first+1 : last], s[last+1:]}
 	}
 	x, y := parts(a), parts(b)
 	return slices.Compare(x[:], y[:]) < 0
