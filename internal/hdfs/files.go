@@ -69,7 +69,7 @@ func (h *FS) MkdirAll(ctx context.Context, p string) error {
 		return nil
 	}
 	return h.call(ctx, op, p, repeatable, func(s *session) error {
-		err := s.client.MkdirAll(p, 0o755)
+		err := s.client.MkdirAll(p, h.cfg.DirMode)
 		if errors.Is(err, os.ErrExist) {
 			return hbackup.Errorf(op, h.uri(p), hbackup.KindExists, "there is a file under this name or under that of a parent")
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
@@ -52,6 +51,11 @@ type Config struct {
 	// down, standby, starting, in safe mode (default 30 s; it should exceed a
 	// fail-over). Negative: not at all.
 	RetryFor time.Duration
+	// FileMode and DirMode are the rights of what is made (default 0644 and 0755).
+	FileMode, DirMode os.FileMode
+	// Replication and BlockSize are those of new files (default: as the name node says).
+	Replication int
+	BlockSize   int64
 	// IdleClients is how many connections are kept for the next call (default 16).
 	IdleClients int
 }
@@ -92,6 +96,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
+	if c.FileMode == 0 {
+		c.FileMode = 0o644
+	}
+	if c.DirMode == 0 {
+		c.DirMode = 0o755
+	}
 	if c.IdleClients <= 0 {
 		c.IdleClients = 16
 	}
@@ -118,8 +128,7 @@ const defaultNameNodePort = "8020"
 type FS struct {
 	cfg Config
 
-	// answered is the address of the name node that answered last.
-	answered atomic.Pointer[string]
+	shared
 
 	mu     sync.Mutex
 	closed bool
@@ -156,6 +165,10 @@ func Connect(ctx context.Context, cfg Config) (*FS, error) {
 
 // URI gives the file system without a path: "hdfs://host:8020".
 func (h *FS) URI() string { return "hdfs://" + h.cfg.Authority }
+
+// Sealed reports whether an answer of the name node came sealed by SASL
+// (hadoop.rpc.protection beyond authentication): then Open refuses every file.
+func (h *FS) Sealed() bool { return h.sealed.Load() }
 
 // Close ends the idle connections. Readers and writers that are still open stay
 // usable; their connections end with them.
@@ -199,7 +212,7 @@ func (h *FS) acquire(ctx context.Context) (*session, error) {
 		s.bind(ctx)
 		return s, nil
 	}
-	return newSession(ctx, &h.cfg, &h.answered)
+	return newSession(ctx, &h.cfg, &h.shared)
 }
 
 // idleFor is how long an unused connection is kept. Each costs the name node

@@ -50,6 +50,12 @@ func (c *nnConn) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	method := requestMethod(b)
+	if method == "rename2" && !c.s.mayReplace() {
+		var err error
+		if b, err = withoutOverwrite(b); err != nil {
+			return 0, c.fail(err)
+		}
+	}
 	c.mu.Lock()
 	c.method = method
 	c.frame = frame{keepBody: tellsFileState(method)}

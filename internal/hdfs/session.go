@@ -19,9 +19,9 @@ import (
 // cancelling, the closing of connections that it forgets, and a look at the name
 // node's full answers come from.
 type session struct {
-	cfg      *Config
-	client   *lib.Client
-	answered *atomic.Pointer[string] // shared by all sessions: the name node that answered last
+	cfg    *Config
+	client *lib.Client
+	*shared
 
 	idleSince time.Time // guarded by the pool's lock
 
@@ -32,9 +32,16 @@ type session struct {
 	nn      *nnConn     // the current connection to a name node
 	dn      map[*dnConn]struct{}
 	writing bool // connections to data nodes are those of a writer
+	replace bool // a file that is renamed may replace another
 	calls   map[string]int
 	answer  answer // of the last call by the user
 	file    answer // of the last call that said something about a file's bytes
+}
+
+// shared is what all sessions of a file system know together.
+type shared struct {
+	answered atomic.Pointer[string] // the name node that answered last
+	sealed   atomic.Bool            // an answer was sealed by SASL
 }
 
 var (
@@ -42,8 +49,8 @@ var (
 	errNotBound      = errors.New("the connection is idle")
 )
 
-func newSession(ctx context.Context, cfg *Config, answered *atomic.Pointer[string]) (*session, error) {
-	s := &session{cfg: cfg, answered: answered, dn: map[*dnConn]struct{}{}, calls: map[string]int{}}
+func newSession(ctx context.Context, cfg *Config, sh *shared) (*session, error) {
+	s := &session{cfg: cfg, shared: sh, dn: map[*dnConn]struct{}{}, calls: map[string]int{}}
 	s.bind(ctx)
 	client, err := lib.NewClient(lib.ClientOptions{
 		Addresses:                    s.nameNodes(),
@@ -85,7 +92,7 @@ func (s *session) bind(ctx context.Context) {
 	s.mu.Lock()
 	s.ctx = ctx
 	s.answer, s.file = answer{}, answer{}
-	s.writing = false
+	s.writing, s.replace = false, false
 	s.mu.Unlock()
 	unwatch := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })
 	s.mu.Lock()
@@ -225,6 +232,18 @@ func (s *session) dataFailure() error {
 	return nil
 }
 
+func (s *session) allowReplacing(allowed bool) {
+	s.mu.Lock()
+	s.replace = allowed
+	s.mu.Unlock()
+}
+
+func (s *session) mayReplace() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replace
+}
+
 // outcomeUnknown reports that a call of the user was sent and not answered.
 func (s *session) outcomeUnknown() bool {
 	s.mu.Lock()
@@ -271,6 +290,9 @@ func (s *session) sent(method string) {
 }
 
 func (s *session) received(a answer) {
+	if a.sealed {
+		s.sealed.Store(true)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.method != renewLease {

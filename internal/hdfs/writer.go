@@ -12,7 +12,7 @@ import (
 )
 
 // Create makes the file at its final path, exclusively on the name node, with
-// the name node's own replication and block size. The context rules the Writer
+// the replication and block size of the Config or the name node. The context rules the Writer
 // until its end.
 //
 // The library has no recovery of the write pipeline: a data node that goes away
@@ -33,7 +33,14 @@ func (h *FS) Create(ctx context.Context, path string) (*Writer, error) {
 		if err != nil {
 			return err
 		}
-		if f, err = s.client.CreateFile(path, defaults.Replication, defaults.BlockSize, 0o644); err != nil {
+		replication, blockSize := defaults.Replication, defaults.BlockSize
+		if h.cfg.Replication > 0 {
+			replication = h.cfg.Replication
+		}
+		if h.cfg.BlockSize > 0 {
+			blockSize = h.cfg.BlockSize
+		}
+		if f, err = s.client.CreateFile(path, replication, blockSize, h.cfg.FileMode); err != nil {
 			return err
 		}
 		created = true
@@ -77,6 +84,7 @@ type Writer struct {
 	s       *session
 	f       *lib.FileWriter
 	written int64
+	info    files.Info
 	err     error // the first failure, or files.ErrEnded
 }
 
@@ -134,6 +142,9 @@ func (w *Writer) Close() error {
 	return nil
 }
 
+// Info describes the file as it was after Close.
+func (w *Writer) Info() files.Info { return w.info }
+
 // complete finishes the last block and the file. Only ErrReplicating may be
 // tried again: after any other failure the library takes the block for finished.
 func (w *Writer) complete() error {
@@ -158,6 +169,7 @@ func (w *Writer) verify() error {
 		if err != nil {
 			return err
 		}
+		w.info = infoOf(w.path, fi)
 		if fi.Size() != w.written {
 			return hbackup.Errorf("close", w.fs.uri(w.path), hbackup.KindCorrupt, "%d bytes written but the file holds %d", w.written, fi.Size())
 		}
