@@ -12,6 +12,7 @@ import (
 // kept for the next one together.
 type buffers struct {
 	budget int64
+	part   int64               // the usual size of a part
 	lent   *semaphore.Weighted // in bytes
 
 	mu   sync.Mutex
@@ -21,18 +22,20 @@ type buffers struct {
 
 const smallestBuffer = 16 << 10
 
-func newBuffers(budget int64) *buffers {
-	return &buffers{budget: budget, lent: semaphore.NewWeighted(budget), kept: map[int64][][]byte{}}
+func newBuffers(budget, part int64) *buffers {
+	return &buffers{budget: budget, part: part, lent: semaphore.NewWeighted(budget), kept: map[int64][][]byte{}}
 }
 
-// classOf rounds up to a power of two, so that buffers fit many objects; a size
-// above half the budget is taken as it is.
+// classOf rounds up, so that buffers fit many objects: to a part, or below half a
+// part to a power of two. What is larger than a part is taken as it is.
 func (b *buffers) classOf(size int64) int64 {
-	class := int64(1) << bits.Len64(uint64(max(size, smallestBuffer)-1))
-	if class > b.budget/2 {
-		return max(size, smallestBuffer)
+	switch {
+	case size > b.part:
+		return size
+	case size > b.part/2:
+		return b.part
 	}
-	return class
+	return int64(1) << bits.Len64(uint64(max(size, smallestBuffer)-1))
 }
 
 // get gives a buffer of that length, when so much of the budget is free. One

@@ -1,6 +1,10 @@
 package s3
 
-import "hbackup/storage"
+import (
+	"sync"
+
+	"hbackup/storage"
+)
 
 // nvme is the reflected polynomial of CRC-64/NVME.
 const nvme = 0x9a6c9329ac4bc9b5
@@ -12,17 +16,23 @@ const nvme = 0x9a6c9329ac4bc9b5
 // register cancel out when both sums are xored.
 func combine(a, b storage.Digest, lenB int64) storage.Digest {
 	v := uint64(a)
-	m := zeroByte
-	for n := lenB; n > 0; n >>= 1 {
+	for n, i := lenB, 0; n > 0; n, i = n>>1, i+1 {
 		if n&1 == 1 {
-			v = m.times(v)
-		}
-		if n > 1 {
-			m = m.squared()
+			v = zeroBytes()[i].times(v)
 		}
 	}
 	return storage.Digest(v) ^ b
 }
+
+// zeroBytes gives the maps of 1, 2, 4 and so on zero bytes.
+var zeroBytes = sync.OnceValue(func() *[63]matrix {
+	var all [63]matrix
+	all[0] = zeroByte()
+	for i := 1; i < len(all); i++ {
+		all[i] = all[i-1].squared()
+	}
+	return &all
+})
 
 // matrix is a linear map of the register, one column per bit.
 type matrix [64]uint64
@@ -37,7 +47,7 @@ func (m *matrix) times(v uint64) uint64 {
 	return out
 }
 
-func (m matrix) squared() matrix {
+func (m *matrix) squared() matrix {
 	var out matrix
 	for i := range out {
 		out[i] = m.times(m[i])
@@ -46,7 +56,7 @@ func (m matrix) squared() matrix {
 }
 
 // zeroByte is the map of one zero byte: eight steps of the shift register.
-var zeroByte = func() matrix {
+func zeroByte() matrix {
 	var m matrix
 	for i := range m {
 		v := uint64(1) << i
@@ -60,4 +70,4 @@ var zeroByte = func() matrix {
 		m[i] = v
 	}
 	return m
-}()
+}

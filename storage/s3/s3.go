@@ -49,7 +49,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{c: c, loc: c.Location(), transport: transport, gate: gate, buffers: newBuffers(c.Memory)}
+	s := &Store{c: c, loc: c.Location(), transport: transport, gate: gate, buffers: newBuffers(c.Memory, c.PartSize)}
 	s.client = s3.NewFromConfig(base, func(o *s3.Options) {
 		o.HTTPClient = do
 		o.UsePathStyle = c.PathStyle

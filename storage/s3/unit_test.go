@@ -116,7 +116,7 @@ func FuzzDigestHeader(f *testing.F) {
 func TestBuffersKeepTheirBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		budget := rapid.Int64Range(1<<20, 8<<20).Draw(t, "budget")
-		b := newBuffers(budget)
+		b := newBuffers(budget, budget/rapid.Int64Range(1, 8).Draw(t, "parts"))
 		sizes := rapid.SliceOfN(rapid.Int64Range(0, budget), 1, 40).Draw(t, "sizes")
 		var held [][]byte
 		over, cancel := context.WithCancel(context.Background())
@@ -158,7 +158,7 @@ func TestBuffersKeepTheirBudget(t *testing.T) {
 }
 
 func TestBufferLargerThanBudget(t *testing.T) {
-	b := newBuffers(1 << 20)
+	b := newBuffers(1<<20, 1<<19)
 	buf, err := b.get(t.Context(), 3<<20)
 	if err != nil || len(buf) != 3<<20 {
 		t.Fatalf("got %d bytes, %v", len(buf), err)
@@ -172,7 +172,7 @@ func TestBufferLargerThanBudget(t *testing.T) {
 // TestBuffersAreNotShared lets borrowers write into their buffers and look
 // whether somebody else did.
 func TestBuffersAreNotShared(t *testing.T) {
-	b := newBuffers(256 << 10)
+	b := newBuffers(256<<10, 128<<10)
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {

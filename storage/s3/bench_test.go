@@ -1,0 +1,150 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"hbackup/e2e/servers"
+	"hbackup/storage"
+)
+
+const benchSize = 256 << 20
+
+// cpu gives the processor time of this process; the gateway is another one.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// perCPU runs the benchmark and reports megabytes per second of processor time.
+func perCPU(b *testing.B, size int64, run func()) {
+	b.SetBytes(size)
+	run() // connections and buffers
+	before := cpu()
+	for b.Loop() {
+		run()
+	}
+	b.ReportMetric(float64(size)*float64(b.N)/1e6/(cpu()-before).Seconds(), "MB/CPU-s")
+}
+
+func benchFile(b *testing.B) string {
+	path := filepath.Join("/tmp/hb/s3", "file") //TMP
+	if err := os.WriteFile(path, bytesFor(benchSize), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+func benchPut(b *testing.B, g *servers.S3, partSize int64) {
+	c := configFor(b, g)
+	c.PartSize = partSize
+	s := open(b, c)
+	path := benchFile(b)
+	n := 0
+	perCPU(b, benchSize, func() {
+		f, err := os.Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		n++
+		if _, err := s.Put(b.Context(), storage.Key(fmt.Sprintf("k%d", n%2)), f, storage.PutOptions{Size: benchSize}); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkPutLarge sends a file, as a backup does; BenchmarkBarePut is the
+// yardstick: net/http sending the same bytes from memory, with no digest.
+func BenchmarkPutLarge(b *testing.B)    { benchPut(b, gateway, DefaultPartSize) }
+func BenchmarkPutLargeTLS(b *testing.B) { benchPut(b, gatewayTLS, DefaultPartSize) }
+func BenchmarkBarePut(b *testing.B)     { benchBare(b, gateway) }
+func BenchmarkBarePutTLS(b *testing.B)  { benchBare(b, gatewayTLS) }
+
+func benchBare(b *testing.B, g *servers.S3) {
+	s := open(b, configFor(b, g))
+	data := bytesFor(benchSize)
+	client := g.HTTPClient()
+	n := 0
+	perCPU(b, benchSize, func() {
+		n++
+		req, err := http.NewRequestWithContext(b.Context(), "PUT", fmt.Sprintf("%s/%s/%s", g.Endpoint(), bucket, s.full(fmt.Sprintf("k%d", n%2))), bytes.NewReader(data))
+		if err != nil {
+			b.Fatal(err)
+		}
+		sign(b, req)
+		resp, err := client.Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 {
+			b.Fatalf("%s %s", resp.Status, text)
+		}
+	})
+}
+
+func sign(b *testing.B, req *http.Request) {
+	req.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
+	key := aws.Credentials{AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey}
+	if err := v4.NewSigner().SignHTTP(context.Background(), key, req, "UNSIGNED-PAYLOAD", "s3", gateway.Region, time.Now()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkGetLarge reads an object, checked; BenchmarkBareGet does it unchecked.
+func BenchmarkGetLarge(b *testing.B) {
+	s := open(b, configFor(b, gateway))
+	if err := putBytes(b, s, "k", bytesFor(benchSize), false); err != nil {
+		b.Fatal(err)
+	}
+	buf := make([]byte, 1<<20)
+	perCPU(b, benchSize, func() {
+		r, _, err := s.Get(b.Context(), "k", storage.Range{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer r.Close()
+		if n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, r, buf); n != benchSize || err != nil {
+			b.Fatal(n, err)
+		}
+	})
+}
+
+func BenchmarkBareGet(b *testing.B) {
+	s := open(b, configFor(b, gateway))
+	if err := putBytes(b, s, "k", bytesFor(benchSize), false); err != nil {
+		b.Fatal(err)
+	}
+	buf := make([]byte, 1<<20)
+	perCPU(b, benchSize, func() {
+		req, err := http.NewRequestWithContext(b.Context(), "GET", fmt.Sprintf("%s/%s/%s", gateway.Endpoint(), bucket, s.full("k")), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sign(b, req)
+		resp, err := gateway.HTTPClient().Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf); n != benchSize || err != nil {
+			b.Fatal(n, err)
+		}
+	})
+}
