@@ -3,7 +3,7 @@
 # make test-fast  the tests that need no JVM, under a minute
 # make build      bin/hbackup
 # make bench      our own speed; make bench-peers compares with HBase's tools
-# make test-peers HBase's tools on what we wrote to S3 (fetches 750 MB once)
+# make test-peers HBase's tools on what we wrote to S3 (fetches 650 MB once)
 
 GO    ?= go
 FAST   = $(shell $(GO) list ./... | grep -v '^hbackup/e2e')

@@ -39,7 +39,7 @@ func (l *list) hbase(ctx context.Context, c Cluster) {
 		return
 	}
 	l.warn("snapshots", fmt.Sprintf("%d of hbackup are on the cluster: %s", len(left), some(left)),
-		"they belong to a run at work, or to one that died: the next backup, or the same restore run again, removes its own")
+		"they belong to a run at work, or to one that died: the next backup, or the same restore run again, removes its own; one that nobody will run again goes with delete_snapshot in HBase's shell")
 }
 
 // root looks at HBase's root directory, and for snapshot directories that stop
