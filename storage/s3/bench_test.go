@@ -42,7 +42,7 @@ func perCPU(b *testing.B, size int64, run func()) {
 }
 
 func benchFile(b *testing.B) string {
-	path := filepath.Join("/tmp/hb/s3", "file") //TMP
+	path := filepath.Join(b.TempDir(), "file")
 	if err := os.WriteFile(path, bytesFor(benchSize), 0o600); err != nil {
 		b.Fatal(err)
 	}
