@@ -19,68 +19,18 @@ func loadImage(ctx context.Context, found catalog.Found) (*catalog.Image, *snaps
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := snapshot.ReadFrom(func(name string) ([]byte, error) { return snapshotFile(ctx, s, im, name) })
+	m, err := catalog.ReadSnapshot(ctx, s, im)
 	if err != nil {
-		return nil, nil, hbackup.E("read image", string(im.ID), hbackup.KindOther, err)
+		return nil, nil, err
 	}
-	if m.Schema.Table != im.Table {
-		return nil, nil, hbackup.Errorf("read image", s.Location().At(catalog.SnapshotKey(im.ID, catalog.DataManifestFile)), hbackup.KindCorrupt,
-			"it is the snapshot of table %s, not of %s", m.Schema.Table, im.Table)
-	}
-	return im, m, checkComplete(im, m)
-}
-
-// snapshotFile reads one of HBase's own files and holds it against the size and
-// digest in the image's manifest.
-func snapshotFile(ctx context.Context, s storage.Store, im *catalog.Image, name string) ([]byte, error) {
-	const op = "read snapshot file of image"
-	path := s.Location().At(catalog.SnapshotKey(im.ID, name))
-	i := slices.IndexFunc(im.Snapshot, func(f catalog.SnapshotFile) bool { return f.Name == name })
-	if i < 0 {
-		return nil, hbackup.Errorf(op, path, hbackup.KindCorrupt, "the image does not name it")
-	}
-	want := im.Snapshot[i]
-	data, obj, err := storage.ReadAll(ctx, s, catalog.SnapshotKey(im.ID, name), min(want.Size, snapshot.MaxManifestBytes))
-	switch {
-	case hbackup.IsKind(err, hbackup.KindNotFound):
-		return nil, hbackup.E(op, path, hbackup.KindIncomplete, err).WithHint("hbackup verify shows what else is missing")
-	case err != nil:
-		return nil, hbackup.E(op, path, hbackup.KindOther, err)
-	case obj.Size != want.Size || storage.DigestOf(data) != want.Digest:
-		return nil, hbackup.Errorf(op, path, hbackup.KindCorrupt, "it has %d bytes with digest %s; the image says %d and %s", obj.Size, storage.DigestOf(data), want.Size, want.Digest).
-			WithHint("hbackup verify shows what else is damaged")
-	}
-	return data, nil
-}
-
-// checkComplete holds HBase's manifest against the image: every file that the
-// snapshot needs must be listed with its size and digest.
-func checkComplete(im *catalog.Image, m *snapshot.Manifest) error {
-	targets, err := snapshot.Targets(m)
+	lacks, err := im.Lacks(m)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for t, size := range targets {
-		if _, err := lookUp(im, t, size); err != nil {
-			return err
-		}
+	for l := range lacks {
+		return nil, nil, l.Err
 	}
-	return nil
-}
-
-// lookUp gives the image's entry of a file; size is what HBase says of it, -1
-// when it says nothing.
-func lookUp(im *catalog.Image, t snapshot.Target, size int64) (*catalog.File, error) {
-	i, ok := find(im.Files, catalog.File{Table: t.Table, Region: t.Region, Family: t.Family, Name: t.File})
-	if !ok {
-		return nil, hbackup.Errorf("check image", string(im.ID), hbackup.KindIncomplete, "the snapshot needs the file %s, which the image does not have", t).
-			WithHint("the image cannot be restored; hbackup verify shows what else is missing")
-	}
-	f := &im.Files[i]
-	if size >= 0 && f.Size != size {
-		return nil, hbackup.Errorf("check image", string(im.ID), hbackup.KindCorrupt, "the file %s has %d bytes by the snapshot and %d by the image", t, size, f.Size)
-	}
-	return f, nil
+	return im, m, nil
 }
 
 // find looks a file up in an image's list.

@@ -61,7 +61,7 @@ func makePlan(im *catalog.Image, m *snapshot.Manifest, a attempt, table hbackup.
 		return nil, err
 	}
 	for _, s := range c.Staged {
-		f, err := lookUp(im, s.From, s.Size)
+		f, err := im.File(s.From, s.Size)
 		if err != nil {
 			return nil, err
 		}

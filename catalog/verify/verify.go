@@ -1,10 +1,13 @@
 // Package verify reads back what an image names and compares every size and
-// digest. It goes on after a fault: an operator wants to know all that is wrong.
+// digest, and holds HBase's own manifest against the image: a file that the
+// snapshot needs must be in it. It goes on after a fault: an operator wants to
+// know all that is wrong.
 package verify
 
 import (
 	"context"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -76,7 +79,7 @@ func Images(ctx context.Context, found []catalog.Found, opts Options) (Report, e
 			v.fault(f, catalog.ImageKey(f.Table, f.ID), missingIsDamage(err))
 			continue
 		}
-		v.snapshotFiles(ctx, f, im)
+		v.snapshot(ctx, f, im)
 		var fresh []catalog.File
 		for _, file := range im.Files {
 			old, dup := seen[file.Key()]
@@ -118,15 +121,37 @@ func (v *verifier) fault(f catalog.Found, key storage.Key, err error) {
 		Path: v.store.Location().At(key), Kind: hbackup.KindOf(err), What: err.Error()})
 }
 
-// snapshotFiles compares HBase's own snapshot files, which are small.
-func (v *verifier) snapshotFiles(ctx context.Context, f catalog.Found, im *catalog.Image) {
+// snapshot compares HBase's own snapshot files, which are small, and what they
+// need with what the image has.
+func (v *verifier) snapshot(ctx context.Context, f catalog.Found, im *catalog.Image) {
+	whole := true
 	for _, s := range im.Snapshot {
 		key := catalog.SnapshotKey(im.ID, s.Name)
 		v.looked(s.Size)
 		if err := v.compare(ctx, key, s.Size, s.Digest); err != nil {
 			v.fault(f, key, err)
+			whole = false
 		}
 	}
+	if !whole {
+		return // what it needs cannot be told
+	}
+	lacks, err := lacksOf(ctx, v.store, im)
+	if err != nil {
+		v.fault(f, catalog.SnapshotKey(im.ID, catalog.DataManifestFile), err)
+		return
+	}
+	for l := range lacks {
+		v.fault(f, l.Key, l.Err)
+	}
+}
+
+func lacksOf(ctx context.Context, s storage.Store, im *catalog.Image) (iter.Seq[catalog.Lack], error) {
+	m, err := catalog.ReadSnapshot(ctx, s, im)
+	if err != nil {
+		return nil, err
+	}
+	return im.Lacks(m)
 }
 
 func (v *verifier) contents(ctx context.Context, f catalog.Found, files []catalog.File) error {
@@ -160,12 +185,14 @@ func (v *verifier) compare(ctx context.Context, key storage.Key, size int64, dig
 		return hbackup.Errorf("compare", "", hbackup.KindCorrupt, "it has %d bytes and should have %d", o.Size, size)
 	}
 	buf := make([]byte, 256<<10)
-	_, err = io.CopyBuffer(io.Discard, onlyReader{storage.VerifyReader(r, size, digest)}, buf)
+	_, err = io.CopyBuffer(discard{}, storage.VerifyReader(r, size, digest), buf)
 	return err
 }
 
-// onlyReader hides WriteTo, so that the buffer is used.
-type onlyReader struct{ io.Reader }
+// discard is io.Discard without its ReadFrom, which would use a small buffer of its own.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // sizes compares by listing: one pass over the folder of each table named.
 func (v *verifier) sizes(ctx context.Context, f catalog.Found, files []catalog.File) error {

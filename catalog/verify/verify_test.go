@@ -3,46 +3,93 @@ package verify_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/catalog/verify"
+	"hbackup/hbase/hbpb"
+	"hbackup/hbase/snapshot"
 	"hbackup/storage"
 	"hbackup/storage/mem"
 )
 
+var orders = hbackup.TableName{Namespace: "ns", Qualifier: "orders"}
+
 // library is a store with one image of three files.
 func library(t *testing.T) (*mem.Store, []catalog.Found, *catalog.Image) {
 	t.Helper()
+	return libraryOf(t, func(*catalog.Image, *snapshot.Manifest) {})
+}
+
+// libraryOf is library with an image that is spoiled before it is committed.
+func libraryOf(t *testing.T, spoil func(*catalog.Image, *snapshot.Manifest)) (*mem.Store, []catalog.Found, *catalog.Image) {
+	t.Helper()
 	ctx, s := context.Background(), mem.New("library")
-	table := hbackup.TableName{Namespace: "ns", Qualifier: "orders"}
 	id := hbackup.BackupID("20261130T230501.123Z-7f3k2m9q4x")
-	im := &catalog.Image{Header: catalog.Header{ID: id.Image(0), Backup: id, Cluster: "prod", Table: table}}
+	im := &catalog.Image{Header: catalog.Header{ID: id.Image(0), Backup: id, Cluster: "prod", Table: orders}}
+	region := snapshot.Region{Encoded: snapshot.EncodeRegionName(orders, nil, 1, 0), ID: 1, Table: orders,
+		Families: []snapshot.FamilyFiles{{Family: "f"}}, RawInfo: snapshot.EncodeRegionInfo(orders, nil, nil, 1)}
 	for i := range 3 {
 		data := fmt.Appendf(nil, "the bytes of file %d", i)
-		f := catalog.File{Table: table, Region: "0123456789abcdef0123456789abcdef", Family: "f",
+		f := catalog.File{Table: orders, Region: region.Encoded, Family: "f",
 			Name: fmt.Sprintf("%032x", i), Size: int64(len(data)), Digest: storage.DigestOf(data), Cells: 1}
 		im.Files = append(im.Files, f)
-		im.Totals.Files++
-		im.Totals.Bytes += f.Size
+		region.Families[0].Files = append(region.Families[0].Files, snapshot.StoreFile{Name: f.Name, Size: f.Size})
 		put(t, s, f.Key(), data)
 	}
-	for _, name := range []string{catalog.DataManifestFile, catalog.SnapshotInfoFile} {
-		data := []byte("HBase's " + name)
-		im.Snapshot = append(im.Snapshot, catalog.SnapshotFile{Name: name, Size: int64(len(data)), Digest: storage.DigestOf(data)})
-		put(t, s, catalog.SnapshotKey(im.ID, name), data)
+	m := &snapshot.Manifest{Schema: schema(t), Regions: []snapshot.Region{region},
+		Description: snapshot.Description{Name: string(im.ID), Table: orders, Type: snapshot.TypeFlush}}
+	spoil(im, m)
+	manifest, err := snapshot.EncodeManifest(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := m.Description.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if im.Snapshot == nil {
+		im.Snapshot = []catalog.SnapshotFile{
+			{Name: catalog.DataManifestFile, Size: int64(len(manifest)), Digest: storage.DigestOf(manifest)},
+			{Name: catalog.SnapshotInfoFile, Size: int64(len(info)), Digest: storage.DigestOf(info)}}
+	}
+	put(t, s, catalog.SnapshotKey(im.ID, catalog.DataManifestFile), manifest)
+	put(t, s, catalog.SnapshotKey(im.ID, catalog.SnapshotInfoFile), info)
+	im.Totals = catalog.Totals{Regions: 1, Files: len(im.Files)}
+	for _, f := range im.Files {
+		im.Totals.Bytes += f.Size
 	}
 	b, err := im.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, s, catalog.ImageKey(table, im.ID), b)
+	put(t, s, catalog.ImageKey(im.Table, im.ID), b)
 	found, err := catalog.ImagesOf(ctx, catalog.Place{Name: "here", Store: s}, id)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v, %v", found, err)
 	}
 	return s, found, im
+}
+
+func schema(t *testing.T) snapshot.Schema {
+	t.Helper()
+	raw, err := proto.Marshal(&hbpb.TableSchema{
+		TableName:      &hbpb.TableName{Namespace: []byte(orders.Namespace), Qualifier: []byte(orders.Qualifier)},
+		ColumnFamilies: []*hbpb.ColumnFamilySchema{{Name: []byte("f")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.DecodeSchema(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func put(t *testing.T, s storage.Store, key storage.Key, data []byte) {
@@ -114,6 +161,55 @@ func TestEveryDamageIsFoundByName(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// An image may be whole by its own account and yet not be what its snapshot needs.
+// Each of these committed with every digest right.
+func TestAnImageThatItsSnapshotDoesNotFit(t *testing.T) {
+	ctx := context.Background()
+	lacking := func(im *catalog.Image) storage.Key { return im.Files[1].Key() }
+	for _, c := range []struct {
+		name  string
+		spoil func(*catalog.Image, *snapshot.Manifest)
+		at    func(good *catalog.Image) storage.Key
+		kind  hbackup.Kind
+		what  string
+	}{
+		{"a file is not in the image", func(im *catalog.Image, m *snapshot.Manifest) { im.Files = slices.Delete(im.Files, 1, 2) },
+			lacking, hbackup.KindIncomplete, "which the image does not have"},
+		{"a file has another size", func(im *catalog.Image, m *snapshot.Manifest) { m.Regions[0].Families[0].Files[1].Size++ },
+			lacking, hbackup.KindCorrupt, "by the snapshot"},
+		{"no data.manifest is named", func(im *catalog.Image, m *snapshot.Manifest) {
+			im.Snapshot = []catalog.SnapshotFile{}
+		}, func(im *catalog.Image) storage.Key { return catalog.SnapshotKey(im.ID, catalog.DataManifestFile) }, hbackup.KindCorrupt, "does not name it"},
+		{"another table's snapshot", func(im *catalog.Image, m *snapshot.Manifest) { im.Table.Qualifier = "customers" },
+			func(im *catalog.Image) storage.Key { return catalog.SnapshotKey(im.ID, catalog.DataManifestFile) }, hbackup.KindCorrupt, "is the snapshot of table ns:orders"},
+	} {
+		for _, sizesOnly := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", c.name, sizesOnly), func(t *testing.T) {
+				_, _, good := library(t)
+				s, found, _ := libraryOf(t, c.spoil)
+				r, err := verify.Images(ctx, found, verify.Options{SizesOnly: sizesOnly, Concurrency: 4})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(r.Faults) != 1 {
+					t.Fatalf("got %+v", r.Faults)
+				}
+				if f := r.Faults[0]; f.Path != s.Location().At(c.at(good)) || f.Kind != c.kind || !f.Damage() || !strings.Contains(f.What, c.what) {
+					t.Errorf("got %+v", f)
+				}
+			})
+		}
+	}
+}
+
+func TestEveryFileThatAnImageLacksIsNamed(t *testing.T) {
+	_, found, _ := libraryOf(t, func(im *catalog.Image, _ *snapshot.Manifest) { im.Files = im.Files[2:] })
+	r, err := verify.Images(context.Background(), found, verify.Options{})
+	if err != nil || len(r.Faults) != 2 {
+		t.Fatalf("%+v, %v", r.Faults, err)
 	}
 }
 
