@@ -71,7 +71,9 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if b.cluster, err = servers.StartCluster(ctx, servers.ClusterOptions{}); err != nil {
+	// A thousand stores would each take 2 MB for their first cell.
+	settings := servers.Settings{"hbase.hregion.memstore.mslab.enabled": "false"}
+	if b.cluster, err = servers.StartCluster(ctx, servers.ClusterOptions{HBase: settings}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
