@@ -264,6 +264,11 @@ func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error
 	if err := context.Cause(ctx); err != nil {
 		return Result{}, err // interrupted: the same request goes on from here
 	}
+	// A table that failed because the lease was lost is not failed for whoever has
+	// the run now.
+	if err := r.lease.Check(); err != nil {
+		return Result{}, err
+	}
 	now, err := r.store.ServerTime(ctx)
 	if err != nil {
 		return Result{}, hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)

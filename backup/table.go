@@ -42,8 +42,13 @@ func (r *run) table(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		return line, err
 	}
 	// From here on the snapshot is dropped whatever happens, unless the process
-	// dies; then the next run finds it by its name.
+	// dies, or the lease is lost: then it belongs to whoever goes on with this run,
+	// and if nobody does the next run finds it by its name.
 	defer func() {
+		if r.lease.Check() != nil {
+			r.opts.Log.Warn("a snapshot stays for the process that has taken this run over", "snapshot", name)
+			return
+		}
 		r.opts.Reporter.Stage(t, "delete snapshot")
 		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer cancel()
@@ -81,7 +86,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	}
 	failpoint.Hit(StepPlanned)
 
-	image := committer.NewDirect(r.store).Begin()
+	image := committer.NewDirect(r.store).Begin(func(ctx context.Context) error { return r.mayReplace(ctx, t, id) })
 	r.opts.Reporter.Stage(t, "copy")
 	mob := newMOBFiles(m, needs)
 	files, copied, copiedBytes, err := r.files(ctx, t, image, mob, p)
@@ -134,6 +139,21 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	}
 	failpoint.Hit(StepImageCommitted)
 	return lineOf(im, copied, copiedBytes), nil
+}
+
+// mayReplace fails when what an earlier try of this image has left in the location
+// may be in use: another process has the run, or the image is committed.
+func (r *run) mayReplace(ctx context.Context, t hbackup.TableName, id hbackup.ImageID) error {
+	key := catalog.ImageKey(t, id)
+	committed, err := storage.Exists(ctx, r.store, key)
+	if err != nil {
+		return hbackup.E("look for image", r.store.Location().At(key), hbackup.KindOther, err)
+	}
+	if committed {
+		return hbackup.Errorf("back up", t.String(), hbackup.KindConflict, "another process has committed the image %s", id).
+			WithHint("run the same request again: it goes on from there")
+	}
+	return r.lease.Check()
 }
 
 // snapshotFiles gives HBase's own files as the location keeps them: the manifest

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,9 +59,22 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	w := &world{root: dir, fs: rootfs.Local(), now: time.UnixMilli(1796079901000), tables: map[hbackup.TableName]*table{}, snapshots: map[string]rpc.SnapshotInfo{}}
-	w.store = mem.New("backups", mem.WithClock(func() time.Time { return w.now }))
+	w.store = mem.New("backups", mem.WithClock(w.clock))
 	w.add(t, orders, "2.6-none.hfile", "2.6-gz_diff.hfile", "2.6-snappy_rowindex.hfile")
 	return w
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// advance lets the store's clock go on, also while a run is at work.
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
 }
 
 // add makes a table of sample files.
@@ -218,6 +232,8 @@ func (w *world) drop(name string) {
 }
 
 func (w *world) names() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var out []string
 	for n := range w.snapshots {
 		out = append(out, n)
@@ -257,6 +273,25 @@ func (w *world) images(t *testing.T) []catalog.Found {
 		im, err := catalog.ReadImage(ctx, place.Store, tn, id)
 		if err != nil || im.Totals.Files != len(w.tables[tn].files) || im.Totals.Cells <= 0 {
 			t.Fatalf("the image holds %+v, the table has %d files (%v)", im.Totals, len(w.tables[tn].files), err)
+		}
+	}
+	return all
+}
+
+// jobs gives the records of all requests.
+func (w *world) jobs(t *testing.T) []catalog.Job {
+	t.Helper()
+	var all []catalog.Job
+	for o, err := range w.folder().List(context.Background(), "jobs/", storage.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, ok := strings.CutSuffix(string(o.Key), "/job.json"); ok {
+			j, err := catalog.ReadJob(context.Background(), w.folder(), hbackup.RequestID(filepath.Base(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, j)
 		}
 	}
 	return all

@@ -39,6 +39,7 @@ func NewDirect(s storage.Store) *Direct { return &Direct{store: s} }
 // is refused, as that would break the order above.
 type Image struct {
 	store storage.Store
+	guard Guard
 
 	mu     sync.Mutex
 	layer  int                   // the highest layer that was started
@@ -46,8 +47,12 @@ type Image struct {
 	failed map[storage.Key]error // objects that could not be written and were not written since
 }
 
+// A Guard says whether the image is still this process's alone and not committed
+// yet; its error says why not. It is asked before anything is taken away.
+type Guard func(context.Context) error
+
 // Begin starts an image. Nothing is written yet.
-func (d *Direct) Begin() *Image { return &Image{store: d.store} }
+func (d *Direct) Begin(guard Guard) *Image { return &Image{store: d.store, guard: guard} }
 
 const (
 	layerFiles = iota
@@ -79,9 +84,10 @@ type SnapshotFile struct {
 	Data []byte
 }
 
-// PutSnapshotFiles writes HBase's own snapshot files in the given order. What an
-// earlier attempt at this image left under these keys is replaced: no manifest
-// names it yet, and the image is ours alone.
+// PutSnapshotFiles writes HBase's own snapshot files in the given order. Those
+// that are there already, with the same content, are used; others were left by an
+// earlier attempt at this image and are replaced, if the guard allows it: no
+// manifest may name them.
 func (im *Image) PutSnapshotFiles(ctx context.Context, files ...SnapshotFile) error {
 	if err := im.begin(layerSnapshot, ""); err != nil {
 		return err
@@ -92,30 +98,59 @@ func (im *Image) PutSnapshotFiles(ctx context.Context, files ...SnapshotFile) er
 }
 
 func (im *Image) putSnapshotFiles(ctx context.Context, files []SnapshotFile) error {
-	same := 0
-	for _, f := range files {
-		got, err := im.readBack(ctx, f.Key, len(f.Data))
-		if err != nil {
+	there, leftover, err := im.lookAt(ctx, files)
+	if err != nil {
+		return err
+	}
+	// The last file is the one that makes a snapshot visible, so it goes first.
+	for i := len(files) - 1; leftover && i >= there; i-- {
+		if err := im.guard(ctx); err != nil {
 			return err
 		}
-		if got != nil && string(got) == string(f.Data) {
-			same++
-		}
-	}
-	if same == len(files) {
-		return nil
-	}
-	for i := len(files) - 1; i >= 0; i-- { // the last is the one that makes a snapshot visible
 		if err := im.store.Delete(ctx, files[i].Key); err != nil {
 			return hbackup.E("remove leftover", im.path(files[i].Key), hbackup.KindOther, err)
 		}
 	}
-	for _, f := range files {
-		if _, err := storage.PutBytes(ctx, im.store, f.Key, f.Data, true); err != nil {
-			return hbackup.E("write", im.path(f.Key), hbackup.KindOther, err)
+	for _, f := range files[there:] {
+		if err := im.putSnapshotFile(ctx, f); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// lookAt counts how many of the files, from the first on, are there as they should
+// be; leftover says that something else is under the key of another. It looks at
+// the last one first, in whose time those before it were there: what another
+// process writes meanwhile is not taken for a leftover.
+func (im *Image) lookAt(ctx context.Context, files []SnapshotFile) (there int, leftover bool, err error) {
+	there = len(files)
+	behind := false // something is behind the first that is not as it should be
+	for i := len(files) - 1; i >= 0; i-- {
+		got, err := im.readBack(ctx, files[i].Key, len(files[i].Data))
+		if err != nil {
+			return 0, false, err
+		}
+		if got == nil || string(got) != string(files[i].Data) {
+			there, leftover = i, leftover || behind || got != nil
+		}
+		behind = behind || got != nil
+	}
+	return there, leftover, nil
+}
+
+// putSnapshotFile creates one file. One that is there by now with the same content
+// was put by an earlier try whose answer was lost, or by another process that
+// works on the image for a moment.
+func (im *Image) putSnapshotFile(ctx context.Context, f SnapshotFile) error {
+	_, err := storage.PutBytes(ctx, im.store, f.Key, f.Data, true)
+	if err == nil {
+		return nil
+	}
+	if got, rerr := im.readBack(ctx, f.Key, len(f.Data)); rerr == nil && got != nil && string(got) == string(f.Data) {
+		return nil
+	}
+	return hbackup.E("write", im.path(f.Key), hbackup.KindOther, err)
 }
 
 // Commit creates the image's manifest, and with it the image. When the very

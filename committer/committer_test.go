@@ -12,6 +12,7 @@ import (
 	"hbackup"
 	"hbackup/committer"
 	"hbackup/storage"
+	"hbackup/storage/faulty"
 	"hbackup/storage/mem"
 )
 
@@ -21,6 +22,9 @@ const (
 	dataKey     = storage.Key(".hbase-snapshot/1/data.manifest")
 	infoKey     = storage.Key(".hbase-snapshot/1/.snapshotinfo")
 )
+
+// alone is the guard of one that has no rival.
+func alone(context.Context) error { return nil }
 
 func put(t *testing.T, im *committer.Image, key storage.Key, data string) error {
 	t.Helper()
@@ -46,7 +50,7 @@ func snapshotFiles(data, info string) []committer.SnapshotFile {
 
 func TestAnImageIsThereWithItsManifestAndNotBefore(t *testing.T) {
 	s, ctx := mem.New("committer"), context.Background()
-	im := committer.NewDirect(s).Begin()
+	im := committer.NewDirect(s).Begin(alone)
 	if err := put(t, im, fileKey, "bytes"); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,7 @@ func TestAnImageIsThereWithItsManifestAndNotBefore(t *testing.T) {
 
 func TestLayersCannotBeTurnedRound(t *testing.T) {
 	s, ctx := mem.New("layers"), context.Background()
-	im := committer.NewDirect(s).Begin()
+	im := committer.NewDirect(s).Begin(alone)
 	if err := im.PutSnapshotFiles(ctx, snapshotFiles("data", "info")...); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +86,7 @@ func TestLayersCannotBeTurnedRound(t *testing.T) {
 
 func TestNoCommitOverAFileThatFailed(t *testing.T) {
 	s, ctx := mem.New("failed"), context.Background()
-	im := committer.NewDirect(s).Begin()
+	im := committer.NewDirect(s).Begin(alone)
 	broken := io.MultiReader(strings.NewReader("by"), errReader{errors.New("disk")})
 	if _, err := im.PutFile(ctx, fileKey, 5, broken); err == nil {
 		t.Fatal("a body that broke off was written")
@@ -104,7 +108,7 @@ func TestNoCommitOverAFileThatFailed(t *testing.T) {
 
 func TestNoCommitWhileAFileIsOnItsWay(t *testing.T) {
 	s, ctx := mem.New("open"), context.Background()
-	im := committer.NewDirect(s).Begin()
+	im := committer.NewDirect(s).Begin(alone)
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
@@ -126,11 +130,11 @@ func TestNoCommitWhileAFileIsOnItsWay(t *testing.T) {
 
 func TestALeftoverOfAnEarlierTryIsReplaced(t *testing.T) {
 	s, ctx := mem.New("leftover"), context.Background()
-	first := committer.NewDirect(s).Begin()
+	first := committer.NewDirect(s).Begin(alone)
 	if err := first.PutSnapshotFiles(ctx, snapshotFiles("old data", "old info")...); err != nil {
 		t.Fatal(err)
 	}
-	second := committer.NewDirect(s).Begin()
+	second := committer.NewDirect(s).Begin(alone)
 	if err := second.PutSnapshotFiles(ctx, snapshotFiles("data", "info")...); err != nil {
 		t.Fatal(err)
 	}
@@ -139,14 +143,107 @@ func TestALeftoverOfAnEarlierTryIsReplaced(t *testing.T) {
 	}
 }
 
+// Two processes may work on one image for a moment: one that was taken for dead,
+// and the one that took over, with the same snapshot. Whatever the other has
+// written is used and nothing of it taken away, as the other may commit any time.
+func TestTheSameFilesOfAnotherAreNeverTakenAway(t *testing.T) {
+	for name, there := range map[string][]committer.SnapshotFile{
+		"all": snapshotFiles("data", "info"), "the first": snapshotFiles("data", "info")[:1], "none": nil,
+	} {
+		for _, between := range []bool{false, true} { // all of them between this one's looks
+			s, ctx := mem.New("rival"), context.Background()
+			rival := func() {
+				for _, f := range snapshotFiles("data", "info") {
+					if _, err := storage.PutBytes(ctx, s, f.Key, f.Data, true); err != nil && !hbackup.IsKind(err, hbackup.KindExists) {
+						t.Error(err)
+					}
+				}
+			}
+			for _, f := range there {
+				if _, err := storage.PutBytes(ctx, s, f.Key, f.Data, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			watched := &keeping{Store: s}
+			if between {
+				watched.afterLook = rival
+			}
+			if err := committer.NewDirect(watched).Begin(alone).PutSnapshotFiles(ctx, snapshotFiles("data", "info")...); err != nil {
+				t.Errorf("%s, %v: %v", name, between, err)
+			}
+			if watched.deleted != nil {
+				t.Errorf("%s, %v: deleted %v", name, between, watched.deleted)
+			}
+			if d, i := content(t, s, dataKey), content(t, s, infoKey); d != "data" || i != "info" {
+				t.Errorf("%s, %v: the location holds %q and %q", name, between, d, i)
+			}
+		}
+	}
+}
+
+// keeping notes what is deleted, and lets something happen after the first look
+// at a key.
+type keeping struct {
+	storage.Store
+	afterLook func()
+	deleted   []storage.Key
+}
+
+func (k *keeping) Stat(ctx context.Context, key storage.Key) (storage.Object, error) {
+	o, err := k.Store.Stat(ctx, key)
+	if after := k.afterLook; after != nil {
+		k.afterLook = nil
+		after()
+	}
+	return o, err
+}
+
+func (k *keeping) Delete(ctx context.Context, key storage.Key) error {
+	k.deleted = append(k.deleted, key)
+	return k.Store.Delete(ctx, key)
+}
+
+func TestALeftoverStaysWhenTheGuardSaysNo(t *testing.T) {
+	s, ctx := mem.New("guarded"), context.Background()
+	if err := committer.NewDirect(s).Begin(alone).PutSnapshotFiles(ctx, snapshotFiles("committed data", "info")...); err != nil {
+		t.Fatal(err)
+	}
+	lost := errors.New("the lease is lost")
+	late := committer.NewDirect(s).Begin(func(context.Context) error { return lost })
+	if err := late.PutSnapshotFiles(ctx, snapshotFiles("data", "info")...); !errors.Is(err, lost) {
+		t.Errorf("got %v", err)
+	}
+	if d, i := content(t, s, dataKey), content(t, s, infoKey); d != "committed data" || i != "info" {
+		t.Errorf("the location holds %q and %q", d, i)
+	}
+	if err := late.Commit(ctx, manifestKey, []byte("m")); !hbackup.IsKind(err, hbackup.KindRefused) {
+		t.Errorf("commit over snapshot files that were not written: %v", err)
+	}
+}
+
+func TestALostAnswerToASnapshotFileIsSettled(t *testing.T) {
+	for _, script := range []string{"put#1:lost", "put#2:lost", "put#1:lost=exists", "put#2:lost=exists"} {
+		s, err := faulty.New(mem.New("lost"), script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := committer.NewDirect(s).Begin(alone).PutSnapshotFiles(context.Background(), snapshotFiles("data", "info")...); err != nil {
+			t.Errorf("%s: %v", script, err)
+		}
+		if d, i := content(t, s, dataKey), content(t, s, infoKey); d != "data" || i != "info" {
+			t.Errorf("%s: the location holds %q and %q", script, d, i)
+		}
+	}
+}
+
 func TestCommitTwice(t *testing.T) {
 	s, ctx := mem.New("twice"), context.Background()
 	for range 2 {
-		if err := committer.NewDirect(s).Begin().Commit(ctx, manifestKey, []byte("same")); err != nil {
+		if err := committer.NewDirect(s).Begin(alone).Commit(ctx, manifestKey, []byte("same")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := committer.NewDirect(s).Begin().Commit(ctx, manifestKey, []byte("other"))
+	err := committer.NewDirect(s).Begin(alone).Commit(ctx, manifestKey, []byte("other"))
 	if !hbackup.IsKind(err, hbackup.KindConflict) {
 		t.Fatalf("another manifest: %v", err)
 	}
@@ -161,7 +258,7 @@ func TestOfManyCommitsOneWins(t *testing.T) {
 	errs := make([]error, 50)
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = committer.NewDirect(s).Begin().Commit(ctx, manifestKey, bytes.Repeat([]byte{byte('A' + i)}, 100))
+			errs[i] = committer.NewDirect(s).Begin(alone).Commit(ctx, manifestKey, bytes.Repeat([]byte{byte('A' + i)}, 100))
 		})
 	}
 	wg.Wait()
