@@ -77,16 +77,23 @@ func readPlace(ctx context.Context, p Place) ([]Entry, error) {
 			continue
 		}
 		e, err := openEntry(ctx, p, j)
-		if err != nil {
+		if err != nil && !isDamage(err) {
 			return entries, err
 		}
+		e.Unreadable = err
 		entries = append(entries, e)
 	}
 	return entries, err
 }
 
-// openEntry describes a run that has no record yet: running while its lease is
-// live, failed otherwise.
+// isDamage reports whether the error is about one object and says nothing of the
+// next.
+func isDamage(err error) bool {
+	return hbackup.IsKind(err, hbackup.KindCorrupt, hbackup.KindIncomplete, hbackup.KindUnsupported)
+}
+
+// openEntry describes a run that had no record when the records were listed:
+// running while its lease is live, failed otherwise, unless it was committed since.
 func openEntry(ctx context.Context, p Place, j Job) (Entry, error) {
 	e := Entry{Place: p.Name, Run: Run{Format: j.Format, ID: j.Backup, Request: j.Request, Cluster: j.Cluster, State: StateFailed, Started: j.Created, Host: j.Host, Writer: j.Writer}}
 	for _, t := range j.Tables {
@@ -98,8 +105,34 @@ func openEntry(ctx context.Context, p Place, j Job) (Entry, error) {
 	}
 	if live {
 		e.State = StateRunning
+		return e, nil
+	}
+	r, err := ReadRun(ctx, p.Store, j.Backup)
+	switch {
+	case err == nil:
+		e.Run = r
+	case !hbackup.IsKind(err, hbackup.KindNotFound):
+		return e, err
 	}
 	return e, nil
+}
+
+// AddImages fills in the images that a run without a record has committed: they
+// are good without it. One whose manifest cannot be read is named all the same.
+func AddImages(ctx context.Context, s storage.Store, r *Run) error {
+	for i := range r.Tables {
+		t, id := &r.Tables[i], r.ID.Image(i)
+		im, err := ReadImage(ctx, s, t.Table, id)
+		switch {
+		case err == nil:
+			*t = TableRun{Table: t.Table, Image: id, SnapshotStarted: im.SnapshotStarted, SnapshotFinished: im.SnapshotFinished, Totals: im.Totals}
+		case isDamage(err):
+			t.Image = id
+		case !hbackup.IsKind(err, hbackup.KindNotFound):
+			return err
+		}
+	}
+	return nil
 }
 
 // RunLease names the lease that a run holds while it works.
@@ -128,8 +161,9 @@ func Dead(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, erro
 	return err == nil && !live, err
 }
 
-func readJobs(ctx context.Context, s storage.Store) ([]Job, error) {
-	var jobs []Job
+// readJobs reads the records of all requests. One that is damaged does not keep
+// the others from being read; the error is for the first such.
+func readJobs(ctx context.Context, s storage.Store) (jobs []Job, damage error) {
 	for o, err := range s.List(ctx, jobsPrefix, storage.ListOptions{}) {
 		if err != nil {
 			return jobs, hbackup.E("list jobs in", string(s.Location()), hbackup.KindOther, err)
@@ -139,12 +173,16 @@ func readJobs(ctx context.Context, s storage.Store) ([]Job, error) {
 			continue
 		}
 		j, err := ReadJob(ctx, s, hbackup.RequestID(name))
-		if err != nil {
+		switch {
+		case err == nil:
+			jobs = append(jobs, j)
+		case !isDamage(err):
 			return jobs, err
+		case damage == nil:
+			damage = err
 		}
-		jobs = append(jobs, j)
 	}
-	return jobs, nil
+	return jobs, damage
 }
 
 // Found is an image and the place that holds it.

@@ -194,3 +194,85 @@ func TestFindImage(t *testing.T) {
 		t.Errorf("newest: %v", err)
 	}
 }
+
+// The listing of the records and the look at the jobs are two moments.
+func TestARunThatIsCommittedMeanwhileHasNotFailed(t *testing.T) {
+	ctx, s, id := context.Background(), mem.New("meanwhile"), ids(1)
+	if _, _, err := catalog.CreateJob(ctx, s, job(id[0], "nightly")); err != nil {
+		t.Fatal(err)
+	}
+	h := catalog.ReadHistory(ctx, []catalog.Place{{Name: "target", Store: onList{s, "jobs/", func() {
+		if _, err := catalog.CommitRun(ctx, s, catalog.Run{ID: id[0], State: catalog.StateComplete}); err != nil {
+			t.Error(err)
+		}
+	}}}})
+	if len(h.Entries) != 1 || h.Entries[0].State != catalog.StateComplete || len(h.Unreachable) != 0 {
+		t.Fatalf("got %+v", h)
+	}
+}
+
+// onList lets something happen right before a prefix is listed.
+type onList struct {
+	*mem.Store
+	prefix string
+	do     func()
+}
+
+func (o onList) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
+	if prefix == o.prefix {
+		o.do()
+	}
+	return o.Store.List(ctx, prefix, opts)
+}
+
+func TestADamagedRequestIsSaidAndHidesNoOther(t *testing.T) {
+	ctx, s, id := context.Background(), mem.New("damaged"), ids(2)
+	if _, err := storage.PutBytes(ctx, s, catalog.JobKey("a"), []byte("{"), true); err != nil {
+		t.Fatal(err)
+	}
+	for i, request := range []string{"b", "c"} {
+		if _, _, err := catalog.CreateJob(ctx, s, job(id[i], request)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Nor does a lease that cannot be read.
+	if _, err := storage.PutBytes(ctx, s, storage.Key("leases/"+catalog.RunLease(id[0])+"/00000000000000000001"), []byte("{"), true); err != nil {
+		t.Fatal(err)
+	}
+	h := catalog.ReadHistory(ctx, []catalog.Place{{Name: "target", Store: s}})
+	if !hbackup.IsKind(h.Unreachable["target"], hbackup.KindCorrupt) || len(h.Entries) != 2 {
+		t.Fatalf("got %+v", h)
+	}
+	if first, second := h.Entries[0], h.Entries[1]; !hbackup.IsKind(first.Unreadable, hbackup.KindCorrupt) || second.Unreadable != nil || second.Request != "c" {
+		t.Errorf("got %+v and %+v", first, second)
+	}
+}
+
+// A run that died after its first table has an image that is good without a record.
+func TestImagesOfARunWithoutARecord(t *testing.T) {
+	ctx, s, id := context.Background(), mem.New("recordless"), ids(1)
+	customers := hbackup.TableName{Namespace: "ns", Qualifier: "customers"}
+	broken := hbackup.TableName{Namespace: "ns", Qualifier: "broken"}
+	im := &catalog.Image{Header: catalog.Header{ID: id[0].Image(1), Backup: id[0], Cluster: "prod", Table: customers, Totals: catalog.Totals{Regions: 7}}}
+	b, err := im.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.PutBytes(ctx, s, catalog.ImageKey(customers, im.ID), b, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.PutBytes(ctx, s, catalog.ImageKey(broken, id[0].Image(2)), b[:20], true); err != nil {
+		t.Fatal(err)
+	}
+	r := catalog.Run{ID: id[0], State: catalog.StateFailed, Tables: []catalog.TableRun{{Table: orders}, {Table: customers}, {Table: broken}}}
+	if err := catalog.AddImages(ctx, s, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Tables[0].Image != "" || r.Tables[1].Image != im.ID || r.Tables[1].Totals.Regions != 7 {
+		t.Errorf("got %+v", r.Tables)
+	}
+	// One that cannot be read is there for verify to report.
+	if r.Tables[2].Image != id[0].Image(2) {
+		t.Errorf("got %+v", r.Tables[2])
+	}
+}

@@ -16,7 +16,7 @@ const (
 	StateRunning  State = "running"  // its lease is live
 	StateComplete State = "complete" // every table has its image
 	StatePartial  State = "partial"  // some tables have none
-	StateFailed   State = "failed"   // it ended, or died, without an image to show; run it again with its request id
+	StateFailed   State = "failed"   // it ended without an image, or died; run it again with its request id
 )
 
 // Run is the record of a backup: the group of its images. It is written once,

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"hbackup"
@@ -9,12 +11,47 @@ import (
 	"hbackup/config"
 )
 
+// readable opens the cluster's folder in a location for reading what is there. A
+// location of a newer layout is refused; one without a marker is said, as an empty
+// history would look the same where a disk is not mounted.
+func (w *world) readable(ctx context.Context, cl *config.Cluster, loc *config.Location) (catalog.Place, error) {
+	p, err := w.place(ctx, cl, loc)
+	if err != nil {
+		return p, err
+	}
+	s, err := w.location(ctx, loc)
+	if err != nil {
+		return p, err
+	}
+	switch _, err := catalog.ReadMarker(ctx, s); {
+	case hbackup.IsKind(err, hbackup.KindNotFound):
+		w.sayOnce("the location has no "+string(catalog.MarkerKey)+": nothing was ever backed up to it, or it is not the place that was (is its disk mounted?)", p.Name)
+	case hbackup.IsKind(err, hbackup.KindUnsupported):
+		return p, err
+	}
+	return p, nil // a marker that is damaged or out of reach must not keep anybody from restoring
+}
+
+// sayOnce warns of a location, once.
+func (w *world) sayOnce(text, location string) {
+	w.mu.Lock()
+	said := w.said[location]
+	if w.said == nil {
+		w.said = map[string]bool{}
+	}
+	w.said[location] = true
+	w.mu.Unlock()
+	if !said {
+		w.log.Warn(text, "location", location)
+	}
+}
+
 // History reads the runs of a cluster from its target and its history.
 func (w *world) History(ctx context.Context, cl *config.Cluster) (catalog.History, error) {
 	var places []catalog.Place
 	broken := map[string]error{}
 	for _, loc := range w.cfg.LocationsOf(cl) {
-		p, err := w.place(ctx, cl, loc)
+		p, err := w.readable(ctx, cl, loc)
 		if err != nil {
 			broken[p.Name] = err
 			continue
@@ -34,14 +71,16 @@ func (w *world) FindBackup(ctx context.Context, clusters []*config.Cluster, id h
 	var unread []string
 	var first error
 	failed := func(name string, err error) {
-		unread = append(unread, name)
+		if !slices.Contains(unread, name) {
+			unread = append(unread, name)
+		}
 		if first == nil {
 			first = err
 		}
 	}
 	for _, cl := range clusters {
 		for _, loc := range w.cfg.LocationsOf(cl) {
-			p, err := w.place(ctx, cl, loc)
+			p, err := w.readable(ctx, cl, loc)
 			if err != nil {
 				failed(p.Name, err)
 				continue
@@ -60,7 +99,7 @@ func (w *world) FindBackup(ctx context.Context, clusters []*config.Cluster, id h
 			}
 		}
 	}
-	if found, ok, err := w.findOpen(ctx, clusters, id); err != nil || ok {
+	if found, ok, err := w.findOpen(ctx, clusters, id, failed); err != nil || ok {
 		return found, err
 	}
 	if first != nil {
@@ -71,12 +110,16 @@ func (w *world) FindBackup(ctx context.Context, clusters []*config.Cluster, id h
 		WithHint("hbackup list shows the backups")
 }
 
-// findOpen looks for a run that has no record.
-func (w *world) findOpen(ctx context.Context, clusters []*config.Cluster, id hbackup.BackupID) (foundBackup, bool, error) {
+// findOpen looks for a run that has no record, and for the images that it has
+// committed nevertheless. What cannot be read is told to failed.
+func (w *world) findOpen(ctx context.Context, clusters []*config.Cluster, id hbackup.BackupID, failed func(string, error)) (foundBackup, bool, error) {
 	for _, cl := range clusters {
 		h, err := w.History(ctx, cl)
 		if err != nil {
 			return foundBackup{}, false, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(h.Unreachable)) {
+			failed(name, h.Unreachable[name])
 		}
 		for _, e := range h.Entries {
 			if e.ID != id {
@@ -87,6 +130,9 @@ func (w *world) findOpen(ctx context.Context, clusters []*config.Cluster, id hba
 					continue
 				}
 				p, err := w.place(ctx, cl, loc)
+				if err == nil {
+					err = catalog.AddImages(ctx, p.Store, &e.Run)
+				}
 				return foundBackup{cl, p, e.Run}, true, err
 			}
 		}

@@ -24,6 +24,7 @@ type world struct {
 	*session
 	mu     sync.Mutex
 	stores map[config.LocationName]storage.Store
+	said   map[string]bool // locations that were warned of
 	opened []func() error
 }
 

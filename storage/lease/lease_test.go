@@ -249,3 +249,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestAGenerationThatCannotBeReadIsSaidToBeSo(t *testing.T) {
+	for content, want := range map[string]hbackup.Kind{
+		`{`:             hbackup.KindCorrupt,
+		`{"version":1}`: hbackup.KindCorrupt,
+		`{"version":2}`: hbackup.KindUnsupported,
+	} {
+		s, ctx := mem.New("damaged"), context.Background()
+		if _, err := storage.PutBytes(ctx, s, keyOf("x", 1), []byte(content), true); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Read(ctx, s, "x"); !hbackup.IsKind(err, want) {
+			t.Errorf("%s: %v", content, err)
+		}
+		if _, err := Acquire(ctx, s, "x", "me", time.Minute); !hbackup.IsKind(err, want) {
+			t.Errorf("%s: acquired: %v", content, err)
+		}
+	}
+}

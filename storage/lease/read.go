@@ -50,7 +50,7 @@ func readGeneration(ctx context.Context, s storage.Store, name string, generatio
 	}
 	r, err := decode(data)
 	if err != nil {
-		return Holder{}, hbackup.E("read lease", s.Location().At(key), hbackup.KindOther, errors.Unwrap(err))
+		return Holder{}, hbackup.E("read lease", s.Location().At(key), hbackup.KindOf(err), errors.Unwrap(err))
 	}
 	return r.holder(name, generation), nil
 }
