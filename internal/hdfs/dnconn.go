@@ -89,7 +89,7 @@ func (c *dnConn) Write(b []byte) (int, error) {
 	err := c.failure()
 	if err == nil {
 		if !c.writing && c.packets == nil && isReadRequest(b) {
-			c.packets = &packets{receive: c.receive, buf: *packetBuffers.Get().(*[]byte)}
+			c.packets = &packets{receive: c.receive}
 		}
 		if err = c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)); err == nil {
 			var n int
@@ -114,20 +114,5 @@ func (c *dnConn) SetWriteDeadline(time.Time) error { return nil }
 // Close is called by the connection's one user, so nobody reads any more.
 func (c *dnConn) Close() error {
 	c.s.forget(c)
-	err := c.Conn.Close()
-	c.recycle()
-	return err
+	return c.Conn.Close()
 }
-
-func (c *dnConn) recycle() {
-	if c.packets != nil && len(c.packets.buf) == packetBuffer {
-		buf := c.packets.buf
-		c.packets.buf = nil
-		packetBuffers.Put(&buf)
-	}
-	if c.packets != nil {
-		c.packets = &packets{receive: c.receive, err: net.ErrClosed}
-	}
-}
-
-var packetBuffers = sync.Pool{New: func() any { b := make([]byte, packetBuffer); return &b }}

@@ -113,7 +113,6 @@ func (s *session) unbind() {
 	}
 	for c := range left {
 		c.fail(errSessionClosed)
-		c.recycle()
 	}
 }
 
