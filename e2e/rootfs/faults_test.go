@@ -134,10 +134,11 @@ func TestReadSurvivesFlippedBits(t *testing.T) {
 	p := path.Join(directory(t, fs), "f")
 	want := content(3 << 20)
 	write(t, fs, p, want)
-	reads, flips := 0, 0
+	seen, flips := 0, 0
 	f.onRead = func(b []byte) error {
-		if reads++; reads%5 == 4 && len(b) > 10_000 {
+		if seen += len(b); seen > 500_000 && len(b) > 10_000 {
 			b[len(b)/2] ^= 1
+			seen = 0
 			flips++
 		}
 		return nil
