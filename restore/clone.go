@@ -84,8 +84,8 @@ func (r *run) awaitTable(ctx context.Context, t hbackup.TableName) error {
 }
 
 // checkClone holds the finished table against the plan: it serves, its regions
-// are the plan's, and each of them has the plan's files. It gives the number of
-// regions.
+// are the plan's, each of them has the plan's files, and the bytes of these are
+// still there. It gives the number of regions.
 func (r *run) checkClone(ctx context.Context, p *plan) (int, error) {
 	if err := r.awaitTable(ctx, p.table); err != nil {
 		return 0, err
@@ -174,9 +174,18 @@ func compareRegions(p *plan, regions []rpc.Region) error {
 }
 
 // checkFiles looks into the regions' directories for a link to every file of the
-// plan. Links of a region that has split since, or that a compaction has
-// replaced, need not be there any more.
+// plan, and for what the links lead to: from the clone on HBase keeps that, so what
+// is there now stays. Links of a region that has split since, or that a compaction
+// has replaced, need not be there any more, and their files neither.
 func (r *run) checkFiles(ctx context.Context, p *plan, regions []rpc.Region) error {
+	faults, err := r.listFaults(ctx, p)
+	if err != nil {
+		return err
+	}
+	lost := map[string]bool{} // by path relative to the root
+	for _, f := range faults {
+		lost[f.path] = true
+	}
 	there := map[regionKey]bool{}
 	for _, got := range regions {
 		there[keyOf(got)] = true
@@ -199,8 +208,8 @@ func (r *run) checkFiles(ctx context.Context, p *plan, regions []rpc.Region) err
 	}
 	var mu sync.Mutex
 	compacted := 0
-	err := engine.Local(ctx, r.opts.Files, engine.Each(stores), func(ctx context.Context, s store) error {
-		gone, err := r.checkStore(ctx, p, s.region, s.files)
+	err = engine.Local(ctx, r.opts.Files, engine.Each(stores), func(ctx context.Context, s store) error {
+		gone, err := r.checkStore(ctx, p, s.region, s.files, lost)
 		if gone {
 			mu.Lock()
 			compacted++
@@ -214,8 +223,10 @@ func (r *run) checkFiles(ctx context.Context, p *plan, regions []rpc.Region) err
 	return err
 }
 
-// checkStore looks for the links of one family in one region of the table.
-func (r *run) checkStore(ctx context.Context, p *plan, s *snapshot.Region, ff *snapshot.FamilyFiles) (compacted bool, err error) {
+// checkStore looks for the links of one family in one region of the table. Files
+// that were lost before must not be linked to any more.
+func (r *run) checkStore(ctx context.Context, p *plan, s *snapshot.Region, ff *snapshot.FamilyFiles, lost map[string]bool) (compacted bool, err error) {
+	const op, hint = "check clone", "do not use the table: drop it, then run the restore again"
 	place := snapshot.Target{Table: p.table, Region: snapshot.EncodeRegionName(p.table, s.StartKey, s.ID, 0), Family: ff.Family, File: "x"}
 	live := snapshot.DataPath(r.target.Root, place)
 	if s.IsMOB() {
@@ -233,6 +244,14 @@ func (r *run) checkStore(ctx context.Context, p *plan, s *snapshot.Region, ff *s
 			link = snapshot.LinkName(s.Table, s.Encoded, f.Name)
 		}
 		if names[link] || p.table == s.Table && names[f.Name] {
+			t, err := snapshot.Resolve(s, ff.Family, f)
+			if err != nil {
+				return false, err
+			}
+			if lost[t.ArchivePath()] {
+				return false, hbackup.Errorf(op, r.target.FS.URI()+snapshot.ArchivePath(r.target.Root, t), hbackup.KindIncomplete, "the table needs this file, and it is gone or not whole: something deletes from the cluster's archive").
+					WithHint(hint)
+			}
 			continue
 		}
 		if archived == nil {
@@ -241,8 +260,8 @@ func (r *run) checkStore(ctx context.Context, p *plan, s *snapshot.Region, ff *s
 			}
 		}
 		if !archived[link] && plain == 0 {
-			return false, hbackup.Errorf("check clone", r.target.FS.URI()+path.Join(path.Dir(live), link), hbackup.KindIncomplete, "the table lacks this file of the backup").
-				WithHint("do not use the table: drop it, then run the restore again")
+			return false, hbackup.Errorf(op, r.target.FS.URI()+path.Join(path.Dir(live), link), hbackup.KindIncomplete, "the table lacks this file of the backup").
+				WithHint(hint)
 		}
 		compacted = true
 	}

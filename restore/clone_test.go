@@ -2,11 +2,16 @@ package restore
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"hbackup"
 	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 )
@@ -91,5 +96,81 @@ func TestIsAnswer(t *testing.T) {
 		if got := isAnswer(err); got != want {
 			t.Errorf("%T %v: %v", err, err, got)
 		}
+	}
+}
+
+// Something deletes from the archive while HBase clones: the table has all its
+// links and lacks the bytes behind one.
+func TestACloneWhoseBytesAreGone(t *testing.T) {
+	for i := range 7 {
+		w := newWorld(t)
+		gone := ""
+		w.g.after = func(_ int, op string) error {
+			if op != "clone" {
+				return nil
+			}
+			n := 0
+			return filepath.WalkDir(filepath.Join(w.c.root, "archive"), func(p string, d os.DirEntry, err error) error {
+				if err != nil || d.IsDir() || strings.Contains(p, "/.links-") {
+					return err
+				}
+				if n++; n != i+1 {
+					return nil
+				}
+				gone = p
+				return os.Remove(p)
+			})
+		}
+		_, err := w.run()
+		if !hbackup.IsKind(err, hbackup.KindIncomplete) || !strings.Contains(err.Error(), gone) || !strings.Contains(hbackup.HintOf(err), "drop it") {
+			t.Fatalf("without %s: %v (%s)", gone, err, hbackup.HintOf(err))
+		}
+		// The table is dropped, as the hint says.
+		w.g.after = nil
+		delete(w.c.tables, restored)
+		os.RemoveAll(filepath.Join(w.c.root, "data"))
+		os.RemoveAll(filepath.Join(w.c.root, "mobdir"))
+		w.c.clones = 0
+		if _, err := w.run(); err != nil {
+			t.Fatalf("without %s, again: %v (%s)", gone, err, hbackup.HintOf(err))
+		}
+		w.checkDone()
+	}
+}
+
+// A compaction takes the links away, and the cleaners then the bytes: that is no loss.
+func TestACloneThatWasCompactedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.g.after = func(_ int, op string) error {
+		if op != "clone" {
+			return nil
+		}
+		var links []string
+		err := filepath.WalkDir(filepath.Join(w.c.root, "data", restored.Path()), func(p string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && filepath.Base(filepath.Dir(p)) == "d" {
+				links = append(links, p)
+			}
+			return err
+		})
+		if err != nil || len(links) == 0 {
+			t.Errorf("%d links, %v", len(links), err)
+		}
+		for _, link := range links {
+			n, err := snapshot.ParseFileName(filepath.Base(link))
+			if err != nil {
+				t.Error(err)
+			}
+			if err := os.Rename(link, filepath.Join(filepath.Dir(link), hexName(900+len(n.File)))); err != nil { // the compacted file
+				t.Error(err)
+			}
+			if err := os.Remove(snapshot.ArchivePath(w.c.root, snapshot.Target{Table: n.Table, Region: n.Region, Family: "d", File: n.File})); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}
+	res, err := w.run()
+	if err != nil || !slices.ContainsFunc(res.Notes, func(n string) bool { return strings.Contains(n, "compacted") }) {
+		t.Fatalf("%+v, %v", res, err)
 	}
 }

@@ -372,6 +372,10 @@ func (f gatedFS) Create(ctx context.Context, p string) (w rootfs.Writer, err err
 	return gatedWriter{w, f.g, p}, nil
 }
 
+func (f gatedFS) Publish(ctx context.Context, from, to string) error {
+	return f.g.do("publish "+to, func() error { return f.FS.Publish(ctx, from, to) })
+}
+
 func (f gatedFS) MkdirAll(ctx context.Context, p string) error {
 	return f.g.do("mkdir "+p, func() error { return f.FS.MkdirAll(ctx, p) })
 }

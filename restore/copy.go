@@ -33,9 +33,14 @@ type copied struct {
 // putFiles brings every file of the plan to its place.
 func (r *run) putFiles(ctx context.Context, s *situation) error {
 	err := engine.Local(ctx, r.opts.Files, engine.Each(s.plan.folders), func(ctx context.Context, f folder) error {
-		dir := path.Join(r.target.Root, f.dir)
-		if err := r.target.FS.MkdirAll(ctx, dir); err != nil {
-			return hbackup.E("make directory", r.target.FS.URI()+dir, hbackup.KindOther, err)
+		for _, dir := range []string{f.dir, f.aside} {
+			if dir == "" {
+				continue
+			}
+			dir = path.Join(r.target.Root, dir)
+			if err := r.target.FS.MkdirAll(ctx, dir); err != nil {
+				return hbackup.E("make directory", r.target.FS.URI()+dir, hbackup.KindOther, err)
+			}
 		}
 		return nil
 	})
@@ -57,7 +62,11 @@ func (r *run) putFile(ctx context.Context, t task, mayBeThere bool) error {
 			r.opts.Log.Warn("copying a file again", "file", t.from.Key(), "after", err)
 		}
 		var there bool
-		there, err = r.putOnce(ctx, t, mayBeThere || t.shared || try > 0)
+		if t.aside != "" {
+			there, err = r.putShared(ctx, t, mayBeThere || try > 0)
+		} else {
+			there, err = r.putOnce(ctx, t, mayBeThere || try > 0)
+		}
 		if err == nil {
 			if !there {
 				r.copied.files.Add(1)
@@ -78,7 +87,7 @@ func (r *run) putFile(ctx context.Context, t task, mayBeThere bool) error {
 func (r *run) putOnce(ctx context.Context, t task, mayBeThere bool) (there bool, err error) {
 	at := path.Join(r.target.Root, t.dir, t.name)
 	if mayBeThere {
-		if there, err := r.isThere(ctx, t, at); there || err != nil {
+		if there, _, err := r.sameAs(ctx, t, at); there || err != nil {
 			return there, err
 		}
 		if err := r.target.FS.Remove(ctx, at); err != nil {
@@ -89,52 +98,39 @@ func (r *run) putOnce(ctx context.Context, t task, mayBeThere bool) (there bool,
 	if !hbackup.IsKind(err, hbackup.KindExists) {
 		return false, err
 	}
-	// The answer to an earlier create was lost, or another restore stages the
-	// same MOB file.
-	if there, err := r.isThere(ctx, t, at); there || err != nil {
+	// The answer to an earlier create was lost.
+	if there, _, err := r.sameAs(ctx, t, at); there || err != nil {
 		return there, err
 	}
 	return false, hbackup.E("stage file", r.target.FS.URI()+at, hbackup.KindUnavailable, err)
 }
 
-// isThere reports whether the cluster holds the file already, and reads it all to
-// be sure. A MOB file may also be in use by its own table.
-func (r *run) isThere(ctx context.Context, t task, at string) (bool, error) {
-	same, size, err := r.sameAs(ctx, t, at)
-	if same || err != nil || !t.shared {
-		return same, err
-	}
-	if size >= t.from.Size {
-		// A name never stands for other bytes, and this place is not ours to clean.
-		return false, hbackup.Errorf("stage MOB file", r.target.FS.URI()+at, hbackup.KindConflict, "another file of that name is there, of %d bytes where the image has %d", size, t.from.Size).
-			WithHint("compare it with the image (hbackup verify) and move it away if it is damaged")
-	}
-	same, _, err = r.sameAs(ctx, t, snapshot.MOBPath(r.target.Root, t.target))
-	return same, err
-}
-
-// sameAs compares a file on the cluster with the image's size and digest; size
-// is -1 when nothing is there that can be read.
-func (r *run) sameAs(ctx context.Context, t task, at string) (same bool, size int64, err error) {
+// sameAs compares a file on the cluster with the image's size and digest; other
+// says that something else is there, or something that cannot be read.
+func (r *run) sameAs(ctx context.Context, t task, at string) (same, other bool, err error) {
 	body, info, err := r.target.FS.Open(ctx, at, 0)
-	if isUnreadable(err) {
-		return false, -1, nil
-	}
-	if err != nil {
-		return false, -1, hbackup.E("look for staged file", r.target.FS.URI()+at, hbackup.KindOther, err)
+	switch {
+	case hbackup.IsKind(err, hbackup.KindNotFound):
+		return false, false, nil
+	case isUnreadable(err):
+		return false, true, nil
+	case err != nil:
+		return false, false, hbackup.E("look for staged file", r.target.FS.URI()+at, hbackup.KindOther, err)
 	}
 	defer body.Close() // only read from
 	if info.Size != t.from.Size {
-		return false, info.Size, nil
+		return false, true, nil
 	}
 	_, err = pour(io.Discard, storage.VerifyReader(body, t.from.Size, t.from.Digest))
-	if isUnreadable(err) {
-		return false, info.Size, nil
+	switch {
+	case hbackup.IsKind(err, hbackup.KindNotFound): // gone, or moved by HBase
+		return false, false, nil
+	case isUnreadable(err):
+		return false, true, nil
+	case err != nil:
+		return false, false, hbackup.E("read staged file", r.target.FS.URI()+at, hbackup.KindOther, err)
 	}
-	if err != nil {
-		return false, info.Size, hbackup.E("read staged file", r.target.FS.URI()+at, hbackup.KindOther, err)
-	}
-	return true, info.Size, nil
+	return true, false, nil
 }
 
 // isUnreadable reports whether a staged file is better written again: every error
@@ -234,7 +230,7 @@ func (r *run) listFaults(ctx context.Context, p *plan) ([]fault, error) {
 			if !ok {
 				size = -1
 			}
-			if size != file.from.Size && f.shared {
+			if size != file.from.Size && f.shared() {
 				if size, err = r.mobSize(ctx, file); err != nil {
 					return err
 				}
@@ -251,16 +247,18 @@ func (r *run) listFaults(ctx context.Context, p *plan) ([]fault, error) {
 }
 
 // mobSize gives the size of a MOB file where its own table has it, -1 if nowhere.
+// It may be moved to the archive meanwhile, so that is looked at once more.
 func (r *run) mobSize(ctx context.Context, f file) (int64, error) {
-	at := snapshot.MOBPath(r.target.Root, f.target)
-	info, err := r.target.FS.Stat(ctx, at)
-	if hbackup.IsKind(err, hbackup.KindNotFound) {
-		return -1, nil
+	for _, at := range []string{snapshot.MOBPath(r.target.Root, f.target), snapshot.ArchivePath(r.target.Root, f.target)} {
+		info, err := r.target.FS.Stat(ctx, at)
+		switch {
+		case err == nil:
+			return info.Size, nil
+		case !hbackup.IsKind(err, hbackup.KindNotFound):
+			return -1, hbackup.E("look for MOB file", r.target.FS.URI()+at, hbackup.KindOther, err)
+		}
 	}
-	if err != nil {
-		return -1, hbackup.E("look for MOB file", r.target.FS.URI()+at, hbackup.KindOther, err)
-	}
-	return info.Size, nil
+	return -1, nil
 }
 
 // verifyFiles makes sure, by listing, that everything the clone will read is

@@ -28,11 +28,14 @@ type plan struct {
 type folder struct {
 	dir   string // relative to the root
 	files []file
-	// shared says that the place is not the attempt's own: MOB files keep their
+	// aside is set when the place is not the attempt's own: MOB files keep their
 	// name and their table's folder, where the table itself, another clone or
-	// another restore may use the same file.
-	shared bool
+	// another restore may use the same file. They are written here first, under the
+	// same name, by which the cleaners know them.
+	aside string
 }
+
+func (f *folder) shared() bool { return f.aside != "" }
 
 // file is one file to be brought to the cluster.
 type file struct {
@@ -68,7 +71,11 @@ func makePlan(im *catalog.Image, m *snapshot.Manifest, a attempt, table hbackup.
 		dir, name := path.Split(s.Path)
 		dir = path.Clean(dir)
 		if n := len(p.folders); n == 0 || p.folders[n-1].dir != dir {
-			p.folders = append(p.folders, folder{dir: dir, shared: s.From.MOB})
+			f := folder{dir: dir}
+			if s.From.MOB {
+				f.aside = path.Join(p.stage(), string(s.From.Region), string(s.From.Family))
+			}
+			p.folders = append(p.folders, f)
 		}
 		last := &p.folders[len(p.folders)-1]
 		last.files = append(last.files, file{from: f, target: s.From, name: name})
@@ -110,8 +117,8 @@ func (p *plan) stage() string {
 
 // task is one file to be copied, with its place.
 type task struct {
-	dir    string
-	shared bool
+	dir   string
+	aside string // see folder
 	file
 }
 
@@ -119,7 +126,7 @@ type task struct {
 func (p *plan) tasks(yield func(task, error) bool) {
 	for i := range p.folders {
 		for _, f := range p.folders[i].files {
-			if !yield(task{p.folders[i].dir, p.folders[i].shared, f}, nil) {
+			if !yield(task{p.folders[i].dir, p.folders[i].aside, f}, nil) {
 				return
 			}
 		}

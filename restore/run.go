@@ -154,9 +154,10 @@ func (r *run) work(ctx context.Context, makeNamespace bool) (Result, error) {
 		if err == nil {
 			return r.finish(ctx, s.plan, regions)
 		}
-		if errors.Is(err, errGone) && s.sent {
+		if errors.Is(err, errGone) && s.takeover {
 			// The order of an earlier run has ended well, and the table was
-			// dropped since: its answers are worth nothing any more.
+			// dropped since, and with it perhaps files: the answers to that order
+			// are worth nothing any more.
 			if derr := r.dropSnapshot(ctx); derr != nil {
 				return Result{}, derr
 			}

@@ -9,7 +9,7 @@ import (
 // Counter counts the calls that reach a file system, for tests that state how
 // many a piece of work may cost.
 type Counter struct {
-	Stats, Opens, ReadDirs, Creates, Mkdirs, Removes, RemoveAlls atomic.Int64
+	Stats, Opens, ReadDirs, Creates, Publishes, Mkdirs, Removes, RemoveAlls atomic.Int64
 	// BytesRead and BytesWritten count what went through readers and writers.
 	BytesRead, BytesWritten atomic.Int64
 	// OpenReaders and OpenWriters are those not ended yet: 0 when all is closed.
@@ -18,7 +18,7 @@ type Counter struct {
 
 // Calls gives the number of calls of every kind.
 func (c *Counter) Calls() int64 {
-	return c.Stats.Load() + c.Opens.Load() + c.ReadDirs.Load() + c.Creates.Load() +
+	return c.Stats.Load() + c.Opens.Load() + c.ReadDirs.Load() + c.Creates.Load() + c.Publishes.Load() +
 		c.Mkdirs.Load() + c.Removes.Load() + c.RemoveAlls.Load()
 }
 
@@ -61,6 +61,11 @@ func (f *counted) Create(ctx context.Context, path string) (Writer, error) {
 	}
 	f.c.OpenWriters.Add(1)
 	return &countedWriter{Writer: w, c: f.c}, nil
+}
+
+func (f *counted) Publish(ctx context.Context, from, to string) error {
+	f.c.Publishes.Add(1)
+	return f.FS.Publish(ctx, from, to)
 }
 
 func (f *counted) MkdirAll(ctx context.Context, path string) error {

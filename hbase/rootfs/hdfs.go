@@ -37,3 +37,12 @@ func (f onHDFS) Create(ctx context.Context, path string) (Writer, error) {
 	}
 	return w, nil
 }
+
+// Publish renames without replacing; see hdfs.FS.
+func (f onHDFS) Publish(ctx context.Context, from, to string) error {
+	info, err := f.FS.Stat(ctx, from)
+	if err != nil {
+		return err
+	}
+	return f.FS.Publish(ctx, info, to, false)
+}

@@ -109,6 +109,36 @@ func (w *localWriter) Abort() error {
 	return nil
 }
 
+// Publish links the file under its new name and takes the old one away. A link
+// never replaces.
+func (l local) Publish(ctx context.Context, from, to string) error {
+	const op = "publish"
+	for _, path := range []string{from, to} {
+		if err := l.checkRemovable(ctx, op, path); err != nil {
+			return err
+		}
+	}
+	if err := os.Link(from, to); err != nil {
+		var le *os.LinkError
+		if errors.As(err, &le) {
+			err = le.Err
+		}
+		return localError(op, to, err)
+	}
+	if err := os.Remove(hadoopChecksum(to)); err != nil && !missing(err) {
+		return localError(op, hadoopChecksum(to), err)
+	}
+	if err := os.Remove(from); err != nil && !missing(err) {
+		return localError(op, from, err)
+	}
+	for _, path := range []string{to, from} {
+		if err := syncDir(filepath.Dir(path)); err != nil {
+			return localError(op, path, err)
+		}
+	}
+	return nil
+}
+
 // syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

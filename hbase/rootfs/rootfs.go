@@ -34,6 +34,12 @@ type FS interface {
 	// written before Close has returned nil. Parents must exist.
 	Create(ctx context.Context, path string) (Writer, error)
 
+	// Publish gives a whole file another name, in one step, if that name is free:
+	// of all who publish under it one wins, and for the others it is KindExists.
+	// The parent must exist; a file that is missing is KindNotFound. A lost answer
+	// is settled by the file's identity.
+	Publish(ctx context.Context, from, to string) error
+
 	// MkdirAll makes a directory and its parents.
 	MkdirAll(ctx context.Context, path string) error
 

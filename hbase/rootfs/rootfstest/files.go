@@ -173,3 +173,46 @@ func (s suite) ended(t *testing.T, dir string) {
 	_, err = s.fs.Stat(s.ctx, path.Join(dir, "g"))
 	wantKind(t, err, hbackup.KindNotFound)
 }
+
+func (s suite) publish(t *testing.T, dir string) {
+	from, to := path.Join(dir, "from"), path.Join(dir, "to")
+	want := content(200_000)
+	s.write(t, from, want, 1<<20)
+	must(t, s.fs.Publish(s.ctx, from, to))
+	got, _ := s.read(t, to, 0)
+	equal(t, to, want, got)
+	_, err := s.fs.Stat(s.ctx, from)
+	wantKind(t, err, hbackup.KindNotFound)
+	// Nothing is replaced, not even by the same bytes.
+	s.write(t, from, []byte("other"), 10)
+	wantKind(t, s.fs.Publish(s.ctx, from, to), hbackup.KindExists)
+	got, _ = s.read(t, to, 0)
+	equal(t, to, want, got)
+	got, _ = s.read(t, from, 0)
+	equal(t, from, []byte("other"), got)
+	wantKind(t, s.fs.Publish(s.ctx, path.Join(dir, "none"), path.Join(dir, "new")), hbackup.KindNotFound)
+	wantKind(t, s.fs.Publish(s.ctx, from, path.Join(dir, "no", "parent")), hbackup.KindNotFound)
+	wantKind(t, s.fs.Publish(s.ctx, from, "/"), hbackup.KindRefused)
+}
+
+func (s suite) publishRace(t *testing.T, dir string) {
+	to := path.Join(dir, "to")
+	var won atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 8 {
+		from := path.Join(dir, fmt.Sprint("f", i))
+		s.write(t, from, fmt.Appendf(nil, "writer %d", i), 100)
+		wg.Go(func() {
+			err := s.fs.Publish(s.ctx, from, to)
+			if err == nil {
+				won.Add(1)
+			} else if !hbackup.IsKind(err, hbackup.KindExists) {
+				t.Errorf("a loser got %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Fatalf("%d of 8 won", won.Load())
+	}
+}

@@ -39,6 +39,8 @@ func Run(t *testing.T, fs rootfs.FS, base string, scale int) {
 		{"one creator of many wins", suite.race},
 		{"nothing is left of an aborted file", suite.abort},
 		{"ended writers", suite.ended},
+		{"publishing replaces nothing", suite.publish},
+		{"one publisher of many wins", suite.publishRace},
 		{"listing", suite.listing},
 		{"missing things", suite.missing},
 		{"files and directories are not mixed up", suite.mixUps},
