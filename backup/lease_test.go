@@ -11,6 +11,7 @@ import (
 	"hbackup/storage"
 	"hbackup/storage/lease"
 	"hbackup/storage/mem"
+	"hbackup/storage/prefixed"
 )
 
 // A machine that slept wakes up with a context that does not know yet that its
@@ -18,7 +19,12 @@ import (
 
 func sleeper(t *testing.T) *run {
 	t.Helper()
-	s, ctx := mem.New("sleeper"), context.Background()
+	location, ctx := mem.New("sleeper"), context.Background()
+	s := prefixed.New(location, "prod")
+	marker, err := catalog.EnsureMarker(ctx, location, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
 	job := catalog.Job{Request: "r", Backup: hbackup.NewBackupID(time.UnixMilli(1796079901123)), Cluster: "prod",
 		Tables: []hbackup.TableName{{Namespace: "ns", Qualifier: "a"}, {Namespace: "ns", Qualifier: "b"}}}
 	l, err := lease.Acquire(ctx, s, catalog.RunLease(job.Backup), "sleeper", time.Minute)
@@ -28,7 +34,7 @@ func sleeper(t *testing.T) *run {
 	if err := l.Release(ctx); err != nil { // as good as lost
 		t.Fatal(err)
 	}
-	return &run{req: Request{ID: "r", Cluster: "prod", Tables: job.Tables}, opts: Options{}.withDefaults(), store: s, job: job, lease: l}
+	return &run{req: Request{ID: "r", Cluster: "prod", Tables: job.Tables}, opts: Options{}.withDefaults(), location: location, marker: marker, store: s, job: job, lease: l}
 }
 
 func TestNoRecordIsWrittenWithoutTheLease(t *testing.T) {

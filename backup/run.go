@@ -26,6 +26,8 @@ type run struct {
 	req       Request
 	src       Source
 	opts      Options
+	location  storage.Store
+	marker    catalog.Marker
 	store     storage.Store // the cluster's folder in the location
 	job       catalog.Job
 	lease     *lease.Lease
@@ -44,7 +46,7 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	if err := req.validate(); err != nil {
 		return Result{}, err
 	}
-	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files),
+	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files), location: dst.Location,
 		store: prefixed.New(dst.Location, string(req.Cluster))}
 	if done, err := r.finished(ctx); err != nil || done != nil {
 		return Result{Run: deref(done), AlreadyDone: done != nil}, err
@@ -52,7 +54,8 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	if err := r.lookAtCluster(ctx); err != nil {
 		return Result{}, err
 	}
-	if _, err := catalog.EnsureMarker(ctx, dst.Location, opts.Writer); err != nil {
+	var err error
+	if r.marker, err = catalog.EnsureMarker(ctx, dst.Location, opts.Writer); err != nil {
 		return Result{}, err
 	}
 	if err := r.record(ctx); err != nil {
@@ -266,7 +269,7 @@ func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error
 	}
 	// A table that failed because the lease was lost is not failed for whoever has
 	// the run now.
-	if err := r.lease.Check(); err != nil {
+	if err := r.mayCommit(ctx); err != nil {
 		return Result{}, err
 	}
 	now, err := r.store.ServerTime(ctx)
@@ -281,6 +284,20 @@ func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error
 	err = catalog.FinishJob(ctx, r.store, catalog.JobDone{Request: r.req.ID, Finished: rec.Finished, State: rec.State})
 	failpoint.Hit(StepJobFinished)
 	return Result{Run: rec}, err
+}
+
+// mayCommit is the last look before something is committed: the location is still
+// the one that the run began with, and the run is still this process's.
+func (r *run) mayCommit(ctx context.Context) error {
+	now, err := catalog.ReadMarker(ctx, r.location)
+	if err != nil && !hbackup.IsKind(err, hbackup.KindNotFound) {
+		return err
+	}
+	if err != nil || now.ID != r.marker.ID {
+		return hbackup.Errorf("use location", string(r.location.Location()), hbackup.KindConflict, "it is not the one that the run began with (location id %s)", r.marker.ID).
+			WithHint("was its disk unmounted, or another one mounted in its place? What the run has written since lies there; run the same request again once the location is back")
+	}
+	return r.lease.Check()
 }
 
 // slots bounds how many files are copied at a time over all tables.

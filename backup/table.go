@@ -131,7 +131,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	if err != nil {
 		return line, hbackup.E("encode image", string(id), hbackup.KindOther, err)
 	}
-	if err := r.lease.Check(); err != nil {
+	if err := r.mayCommit(ctx); err != nil {
 		return line, err
 	}
 	if err := image.Commit(ctx, catalog.ImageKey(t, id), encoded); err != nil {
