@@ -303,6 +303,33 @@ func TestOneBadTableDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
+// A table whose regions have a hole, or are split and half compacted, is backed up
+// as it is; that no restore would take it is said now and not when it is needed.
+func TestAnImageThatCouldNotBeRestoredSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.shape = func(m *snapshot.Manifest) {
+		r := &m.Regions[0]
+		r.EndKey, r.RawInfo = []byte("m"), snapshot.EncodeRegionInfo(orders, nil, []byte("m"), 1)
+	}
+	for _, id := range []string{"one", "one"} { // the second time from the record
+		r, err := w.run(id, w.store)
+		if err != nil || r.State != catalog.StateComplete {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if c := r.Tables[0].Caveat; c == nil || !strings.Contains(c.Message, "no region holds the rows") || c.Hint == "" {
+			t.Errorf("got %+v", c)
+		}
+		im, err := catalog.ReadImage(context.Background(), w.folder(), orders, r.Tables[0].Image)
+		if err != nil || im.Caveat == nil {
+			t.Errorf("%+v, %v", im, err)
+		}
+	}
+	w.shape = nil
+	if r, err := w.run("two", w.store); err != nil || r.Tables[0].Caveat != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestLeftoversOfDeadRunsAreDroppedAndNoOthers(t *testing.T) {
 	w, ctx := newWorld(t), context.Background()
 	if _, err := w.run("first", w.store); err != nil {

@@ -116,6 +116,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	if err != nil {
 		return line, err
 	}
+	im.Caveat = r.caveat(t, m)
 	im.Snapshot = []catalog.SnapshotFile{
 		{Name: catalog.DataManifestFile, Size: int64(len(manifest)), Digest: storage.DigestOf(manifest)},
 		{Name: catalog.SnapshotInfoFile, Size: int64(len(info)), Digest: storage.DigestOf(info)},
@@ -278,6 +279,17 @@ func (r *run) describe(ctx context.Context, t hbackup.TableName, id hbackup.Imag
 	return im, nil
 }
 
+// caveat asks whether a restore will take the image. When it will not, the image
+// is kept all the same, as HBase's own tools can import it, but nobody shall learn
+// of it only when the table is gone.
+func (r *run) caveat(t hbackup.TableName, m *snapshot.Manifest) *catalog.Failure {
+	err := snapshot.Composable(m)
+	if err != nil {
+		r.opts.Log.Warn("the image of the table is whole, but cannot be restored by hbackup as it is", "table", t, "error", err, "hint", hbackup.HintOf(err))
+	}
+	return catalog.NewFailure(err)
+}
+
 // finishedAt bounds the moment of the last region's cut: the manifest is written
 // after all of them. The name node's clock and the master's may differ.
 func (r *run) finishedAt(ctx context.Context, m *snapshot.Manifest) (time.Time, error) {
@@ -304,5 +316,5 @@ func (r *run) explainMissing(ctx context.Context, err error, taken rpc.SnapshotI
 
 func lineOf(im *catalog.Image, copied int, bytes int64) catalog.TableRun {
 	return catalog.TableRun{Table: im.Table, Image: im.ID, SnapshotStarted: im.SnapshotStarted, SnapshotFinished: im.SnapshotFinished,
-		Totals: im.Totals, CopiedFiles: copied, CopiedBytes: bytes}
+		Totals: im.Totals, CopiedFiles: copied, CopiedBytes: bytes, Caveat: im.Caveat}
 }

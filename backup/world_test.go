@@ -41,6 +41,7 @@ type world struct {
 	calls     int
 	failCall  int // the call to the master that fails, counted from 1
 	onTaken   func()
+	shape     func(*snapshot.Manifest) // what becomes of a snapshot's manifest
 }
 
 // table is one region of one family, and the samples that its files are.
@@ -167,6 +168,9 @@ func (w *world) Snapshot(_ context.Context, r rpc.SnapshotRequest) error {
 			}
 		}
 		m.Regions[0].Families[0].Files = append(m.Regions[0].Families[0].Files, snapshot.StoreFile{Name: f, Size: size})
+	}
+	if w.shape != nil {
+		w.shape(m)
 	}
 	data, err := snapshot.EncodeManifest(m)
 	if err != nil {

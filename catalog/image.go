@@ -36,7 +36,10 @@ type Header struct {
 	// Snapshot lists HBase's own snapshot files of this image in the location.
 	Snapshot []SnapshotFile `json:"snapshot_files"`
 	Totals   Totals         `json:"totals"`
-	Writer   string         `json:"writer"` // version of hbackup
+	// Caveat says why a restore would refuse the image, though it is whole: its
+	// regions were in a state that cannot be cloned safely.
+	Caveat *Failure `json:"caveat,omitempty"`
+	Writer string   `json:"writer"` // version of hbackup
 }
 
 // SnapshotFile is one of HBase's own snapshot files in the location.

@@ -47,6 +47,8 @@ type TableRun struct {
 	// CopiedFiles and CopiedBytes were not in the location before.
 	CopiedFiles int   `json:"copied_files"`
 	CopiedBytes int64 `json:"copied_bytes"`
+	// Caveat is the image's own.
+	Caveat *Failure `json:"caveat,omitempty"`
 	// Failure says why there is no image.
 	Failure *Failure `json:"failure,omitempty"`
 }

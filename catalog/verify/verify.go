@@ -1,13 +1,13 @@
 // Package verify reads back what an image names and compares every size and
 // digest, and holds HBase's own manifest against the image: a file that the
-// snapshot needs must be in it. It goes on after a fault: an operator wants to
-// know all that is wrong.
+// snapshot needs must be in it, and its regions must be such that a restore would
+// not refuse them. It goes on after a fault: an operator wants to know all that is
+// wrong.
 package verify
 
 import (
 	"context"
 	"io"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +15,7 @@ import (
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/engine"
+	"hbackup/hbase/snapshot"
 	"hbackup/storage"
 )
 
@@ -23,7 +24,7 @@ type Fault struct {
 	Image hbackup.ImageID   `json:"image"`
 	Table hbackup.TableName `json:"table"`
 	Path  string            `json:"path"` // fully qualified name of the object
-	Kind  hbackup.Kind      `json:"kind"` // incomplete: missing; corrupt: other bytes; anything else: could not be read
+	Kind  hbackup.Kind      `json:"kind"` // incomplete: missing; corrupt: other bytes; unsupported: whole, but a restore would refuse it; anything else: could not be read
 	What  string            `json:"what"`
 }
 
@@ -136,22 +137,30 @@ func (v *verifier) snapshot(ctx context.Context, f catalog.Found, im *catalog.Im
 	if !whole {
 		return // what it needs cannot be told
 	}
-	lacks, err := lacksOf(ctx, v.store, im)
-	if err != nil {
+	if err := v.needs(ctx, f, im); err != nil {
 		v.fault(f, catalog.SnapshotKey(im.ID, catalog.DataManifestFile), err)
-		return
+	}
+}
+
+// needs reports every file that the snapshot needs and the image lacks, and fails
+// when a restore would refuse the image for another reason.
+func (v *verifier) needs(ctx context.Context, f catalog.Found, im *catalog.Image) error {
+	m, err := catalog.ReadSnapshot(ctx, v.store, im)
+	if err != nil {
+		return err
+	}
+	lacks, err := im.Lacks(m)
+	if err != nil {
+		return err
 	}
 	for l := range lacks {
 		v.fault(f, l.Key, l.Err)
 	}
-}
-
-func lacksOf(ctx context.Context, s storage.Store, im *catalog.Image) (iter.Seq[catalog.Lack], error) {
-	m, err := catalog.ReadSnapshot(ctx, s, im)
-	if err != nil {
-		return nil, err
+	if err := snapshot.Composable(m); err != nil {
+		// No damage of the location: the source was like that.
+		return hbackup.E("restore", string(im.ID), hbackup.KindUnsupported, err)
 	}
-	return im.Lacks(m)
+	return nil
 }
 
 func (v *verifier) contents(ctx context.Context, f catalog.Found, files []catalog.File) error {

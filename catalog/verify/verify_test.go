@@ -205,6 +205,22 @@ func TestAnImageThatItsSnapshotDoesNotFit(t *testing.T) {
 	}
 }
 
+// The image is whole, but a restore would refuse it: that is no damage, and not
+// all good either.
+func TestAnImageThatCannotBeRestored(t *testing.T) {
+	s, found, im := libraryOf(t, func(_ *catalog.Image, m *snapshot.Manifest) {
+		r := &m.Regions[0] // the same region by name, which ends too early
+		r.EndKey, r.RawInfo = []byte("b"), snapshot.EncodeRegionInfo(orders, nil, []byte("b"), 1)
+	})
+	r, err := verify.Images(context.Background(), found, verify.Options{})
+	if err != nil || len(r.Faults) != 1 {
+		t.Fatalf("%+v, %v", r.Faults, err)
+	}
+	if f := r.Faults[0]; f.Kind != hbackup.KindUnsupported || f.Damage() || f.Path != s.Location().At(catalog.SnapshotKey(im.ID, catalog.DataManifestFile)) || !strings.Contains(f.What, "no region holds the rows from") {
+		t.Errorf("got %+v", f)
+	}
+}
+
 func TestEveryFileThatAnImageLacksIsNamed(t *testing.T) {
 	_, found, _ := libraryOf(t, func(im *catalog.Image, _ *snapshot.Manifest) { im.Files = im.Files[2:] })
 	r, err := verify.Images(context.Background(), found, verify.Options{})

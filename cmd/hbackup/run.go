@@ -46,6 +46,7 @@ type tableDocument struct {
 	Cells            int64             `json:"cells"`
 	CopiedFiles      int               `json:"copied_files"`
 	CopiedBytes      int64             `json:"copied_bytes"`
+	Caveat           *errorDetails     `json:"caveat,omitempty"` // why a restore would refuse the image
 	Error            *errorDetails     `json:"error,omitempty"`
 }
 
@@ -67,12 +68,17 @@ func newRun(r catalog.Run, location string) runDocument {
 			Regions: t.Totals.Regions, Files: t.Totals.Files, Bytes: t.Totals.Bytes, Cells: t.Totals.Cells,
 			CopiedFiles: t.CopiedFiles, CopiedBytes: t.CopiedBytes,
 		}
-		if f := t.Failure; f != nil {
-			td.Error = &errorDetails{Kind: string(f.Kind), Message: ui.OneLine(f.Message), Hint: ui.OneLine(f.Hint)}
-		}
+		td.Caveat, td.Error = failureDetails(t.Caveat), failureDetails(t.Failure)
 		d.Tables = append(d.Tables, td)
 	}
 	return d
+}
+
+func failureDetails(f *catalog.Failure) *errorDetails {
+	if f == nil {
+		return nil
+	}
+	return &errorDetails{Kind: string(f.Kind), Message: ui.OneLine(f.Message), Hint: ui.OneLine(f.Hint)}
 }
 
 // tableLines are the tables of the run as lines of a JSON stream.
@@ -114,18 +120,24 @@ func (d runDocument) tableTable() *ui.Table {
 	t := ui.NewTable(ui.Column{Name: "table"}, ui.Column{Name: "image"}, ui.Column{Name: "regions", Align: ui.Right}, ui.Column{Name: "files", Align: ui.Right},
 		ui.Column{Name: "size", Align: ui.Right}, ui.Column{Name: "copied", Align: ui.Right}, ui.Column{Name: "cells", Align: ui.Right}, ui.Column{Name: "error"})
 	for _, td := range d.Tables {
-		if td.Image == "" {
-			message := "-"
-			if td.Error != nil {
-				message = td.Error.Message
-			}
-			t.Row(td.Table.String(), "-", "-", "-", "-", "-", "-", message)
-			if td.Error != nil && td.Error.Hint != "" {
-				t.Row("", "", "", "", "", "", "", "hint: "+td.Error.Hint)
-			}
-			continue
+		problem, message := td.Error, "-"
+		if td.Image != "" {
+			problem, message = td.Caveat, ""
 		}
-		t.Row(td.Table.String(), string(td.Image), ui.Count(td.Regions), ui.Count(td.Files), ui.Bytes(td.Bytes), ui.Bytes(td.CopiedBytes), ui.Count(td.Cells), "")
+		switch {
+		case problem != nil && td.Image != "":
+			message = "cannot be restored as it is: " + problem.Message
+		case problem != nil:
+			message = problem.Message
+		}
+		if td.Image == "" {
+			t.Row(td.Table.String(), "-", "-", "-", "-", "-", "-", message)
+		} else {
+			t.Row(td.Table.String(), string(td.Image), ui.Count(td.Regions), ui.Count(td.Files), ui.Bytes(td.Bytes), ui.Bytes(td.CopiedBytes), ui.Count(td.Cells), message)
+		}
+		if problem != nil && problem.Hint != "" {
+			t.Row("", "", "", "", "", "", "", "hint: "+problem.Hint)
+		}
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,7 +26,8 @@ func (p *program) verifyCommand() *cli.Command {
 Reads every file of a backup, or of one image, and compares it with the size and
 digest in the manifest. All faults are shown, each with the full name of the
 object. Damage gives exit code 14; files that could not be read for another
-reason give that reason's code.`,
+reason give that reason's code, and so does an image that is whole but that a
+restore would refuse.`,
 		UsageText: `
 hbackup verify 20261130T230501.123Z-7f3k2m9q4x
 hbackup verify 20261130T230501.123Z-7f3k2m9q4x.0000 --sizes-only`,
@@ -131,7 +133,12 @@ func (d verifyDocument) err() error {
 		return hbackup.Errorf("verify", d.ID, hbackup.KindCorrupt, "%s of %s damaged", ui.Count(damaged), ui.Plural(d.Files, "object is", "objects are")).
 			WithHint("do not rely on this backup; back the table up again, and look at the storage of location %s", d.Location)
 	}
-	return hbackup.Errorf("verify", d.ID, d.Faults[0].Kind, "%s could not be read, the first one %s: %s", ui.Plural(len(d.Faults), "object", "objects"), d.Faults[0].Path, d.Faults[0].What)
+	unread := slices.DeleteFunc(slices.Clone(d.Faults), func(f faultDocument) bool { return f.Kind == hbackup.KindUnsupported })
+	if len(unread) > 0 {
+		return hbackup.Errorf("verify", d.ID, unread[0].Kind, "%s could not be read, the first one %s: %s", ui.Plural(len(unread), "object", "objects"), unread[0].Path, unread[0].What)
+	}
+	return hbackup.Errorf("verify", d.ID, hbackup.KindUnsupported, "nothing is damaged, but hbackup restore would refuse the image %s as it is: %s", d.Faults[0].Image, d.Faults[0].What).
+		WithHint("make a new backup once the cause is gone; what is in this one can be imported by HBase's own ExportSnapshot")
 }
 
 func (d verifyDocument) schema() string { return "hbackup.verify/1" }

@@ -82,6 +82,13 @@ func Compose(m *Manifest, o ComposeOptions) (*Composition, error) {
 	return c.write(groups)
 }
 
+// Composable reports why Compose would refuse the snapshot, as long as nobody can
+// look into its files: nil when it would not.
+func Composable(m *Manifest) error {
+	_, err := Compose(m, ComposeOptions{Name: "composable", Job: "composable"})
+	return err
+}
+
 // composer is one run of Compose. Leaves are the regions that serve rows, in the
 // order of their keys.
 type composer struct {
