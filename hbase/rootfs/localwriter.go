@@ -41,7 +41,8 @@ type localWriter struct {
 	f       *os.File
 	path    string
 	written int64
-	err     error // the first failure, or files.ErrEnded
+	own     os.FileInfo // of the file itself, once the writer has ended
+	err     error       // the first failure, or files.ErrEnded
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {
@@ -79,6 +80,10 @@ func (w *localWriter) Close() error {
 			err = hbackup.Errorf(op, "file://"+w.path, hbackup.KindConflict, "%d bytes written but the file holds %d: somebody else writes to it", w.written, fi.Size())
 		}
 	}
+	w.own, _ = w.f.Stat()
+	if err == nil && !w.isThere() {
+		err = hbackup.Errorf(op, "file://"+w.path, hbackup.KindConflict, "somebody else has removed the file, or put another in its place")
+	}
 	if closeErr := w.f.Close(); err == nil {
 		err = closeErr
 	}
@@ -89,7 +94,7 @@ func (w *localWriter) Close() error {
 	if err == nil {
 		return nil
 	}
-	os.Remove(w.path)
+	w.remove()
 	var typed *hbackup.Error
 	if errors.As(err, &typed) {
 		return err
@@ -102,9 +107,28 @@ func (w *localWriter) Abort() error {
 		return hbackup.E("abort", "file://"+w.path, hbackup.KindOther, files.ErrEnded)
 	}
 	w.err = files.ErrEnded
+	w.own, _ = w.f.Stat()
 	w.f.Close()
-	if err := os.Remove(w.path); err != nil && !missing(err) {
+	if err := w.remove(); err != nil {
 		return localError("abort", w.path, err)
+	}
+	return nil
+}
+
+// isThere reports whether the writer's own file still has its name.
+func (w *localWriter) isThere() bool {
+	there, err := os.Lstat(w.path)
+	return err == nil && w.own != nil && os.SameFile(there, w.own)
+}
+
+// remove takes the writer's own file away, but not another that somebody has
+// written under its name since.
+func (w *localWriter) remove() error {
+	if w.own != nil && !w.isThere() {
+		return nil
+	}
+	if err := os.Remove(w.path); err != nil && !missing(err) {
+		return err
 	}
 	return nil
 }

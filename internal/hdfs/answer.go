@@ -24,7 +24,8 @@ type answer struct {
 type fileState struct {
 	known     bool
 	length    uint64
-	open      bool // under construction
+	open      bool   // under construction
+	inode     uint64 // of create; 0: not said
 	encrypted bool
 	erasure   bool
 }
@@ -79,7 +80,7 @@ func parseAnswer(method string, b []byte) answer {
 		_, encrypted := bytesField(inner, 15)
 		_, erasure := bytesField(inner, 17)
 		flags := varintField(inner, 18)
-		a.file = fileState{known: true, length: varintField(inner, 3), open: true,
+		a.file = fileState{known: true, length: varintField(inner, 3), open: true, inode: varintField(inner, 13),
 			encrypted: encrypted || flags&flagEncrypted != 0, erasure: erasure || flags&flagErasure != 0}
 	}
 	return a

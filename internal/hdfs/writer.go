@@ -26,7 +26,7 @@ func (h *FS) Create(ctx context.Context, path string) (*Writer, error) {
 		return nil, err
 	}
 	var f *lib.FileWriter
-	created := false
+	created, inode := false, uint64(0)
 	s, err := h.callKeep(ctx, op, path, once, func(s *session) error {
 		s.startWriting()
 		defaults, err := s.client.ServerDefaults()
@@ -44,29 +44,30 @@ func (h *FS) Create(ctx context.Context, path string) (*Writer, error) {
 			return err
 		}
 		created = true
-		return h.checkCreated(s, op, path)
+		inode, err = h.checkCreated(s, op, path)
+		return err
 	})
 	if err != nil {
 		if created {
-			h.removeQuietly(ctx, path)
+			h.removeOwn(ctx, path, inode)
 		}
 		return nil, err
 	}
-	return &Writer{fs: h, ctx: ctx, path: path, s: s, f: f}, nil
+	return &Writer{fs: h, ctx: ctx, path: path, inode: inode, s: s, f: f}, nil
 }
 
 // checkCreated refuses a new file whose directory makes it encrypted or
 // erasure-coded: the library would write plain, replicated bytes into it, and
-// nobody could read them.
-func (h *FS) checkCreated(s *session, op, path string) error {
-	if a := s.lastFileState(); a.method == "create" && a.file.known {
-		return refuse(op, h.uri(path), a.file.encrypted, a.file.erasure)
+// nobody could read them. It gives the file's inode number, 0 when nobody says it.
+func (h *FS) checkCreated(s *session, op, path string) (inode uint64, err error) {
+	if a := s.lastFileState(); a.method == "create" && a.file.known && a.file.inode != 0 {
+		return a.file.inode, refuse(op, h.uri(path), a.file.encrypted, a.file.erasure)
 	}
 	fi, err := s.client.Stat(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return statusRefusal(op, h.uri(path), fi.Sys())
+	return infoOf(path, fi).ID, statusRefusal(op, h.uri(path), fi.Sys())
 }
 
 func (s *session) startWriting() {
@@ -81,6 +82,7 @@ type Writer struct {
 	ctx  context.Context
 	path string
 
+	inode   uint64 // 0: not known
 	s       *session
 	f       *lib.FileWriter
 	written int64
@@ -192,15 +194,26 @@ func (w *Writer) discard(reason error) error {
 	w.s.kill(reason)
 	w.s.do(func(*session) error { return w.f.Close() }) // fails, as it must
 	w.fs.release(w.s)
-	return w.fs.removeQuietly(w.ctx, w.path)
+	return w.fs.removeOwn(w.ctx, w.path, w.inode)
 }
 
 // removeFor bounds the clearing away after a failure.
 const removeFor = 30 * time.Second
 
-// removeQuietly removes a file of ours even when the context has ended.
-func (h *FS) removeQuietly(ctx context.Context, path string) error {
+// removeOwn removes a file of ours even when the context has ended. A writer that
+// was held up for long may find that somebody took its file for abandoned and has
+// written another under the name: that one stays.
+func (h *FS) removeOwn(ctx context.Context, path string, inode uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeFor)
 	defer cancel()
+	there, err := h.Stat(ctx, path)
+	switch {
+	case hbackup.IsKind(err, hbackup.KindNotFound):
+		return nil
+	case err != nil:
+		return err
+	case inode != 0 && there.ID != 0 && there.ID != inode:
+		return nil
+	}
 	return h.Remove(ctx, path)
 }

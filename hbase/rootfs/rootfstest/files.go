@@ -216,3 +216,23 @@ func (s suite) publishRace(t *testing.T, dir string) {
 		t.Fatalf("%d of 8 won", won.Load())
 	}
 }
+
+// takenOver ends a file that somebody has removed and written again.
+func (s suite) takenOver(t *testing.T, dir string) {
+	for _, abort := range []bool{false, true} {
+		p := path.Join(dir, fmt.Sprint("f", abort))
+		w, err := s.fs.Create(s.ctx, p)
+		must(t, err)
+		_, err = w.Write([]byte("mine"))
+		must(t, err)
+		must(t, s.fs.Remove(s.ctx, p))
+		s.write(t, p, []byte("the other's"), 100)
+		if abort {
+			must(t, w.Abort())
+		} else if err := w.Close(); err == nil {
+			t.Error("a file that is not there any more was closed well")
+		}
+		got, _ := s.read(t, p, 0)
+		equal(t, p, []byte("the other's"), got)
+	}
+}

@@ -38,6 +38,7 @@ func Run(t *testing.T, fs rootfs.FS, base string, scale int) {
 		{"create is exclusive", suite.exclusive},
 		{"one creator of many wins", suite.race},
 		{"nothing is left of an aborted file", suite.abort},
+		{"a file that was taken over is let be", suite.takenOver},
 		{"ended writers", suite.ended},
 		{"publishing replaces nothing", suite.publish},
 		{"one publisher of many wins", suite.publishRace},
