@@ -90,6 +90,9 @@ func (r *run) putOnce(ctx context.Context, t task, mayBeThere bool) (there bool,
 		if there, _, err := r.sameAs(ctx, t, at); there || err != nil {
 			return there, err
 		}
+		if err := r.held(); err != nil {
+			return false, err
+		}
 		if err := r.target.FS.Remove(ctx, at); err != nil {
 			return false, hbackup.E("remove half-written file", r.target.FS.URI()+at, hbackup.KindOther, err)
 		}

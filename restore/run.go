@@ -158,6 +158,9 @@ func (r *run) work(ctx context.Context, makeNamespace bool) (Result, error) {
 			// The order of an earlier run has ended well, and the table was
 			// dropped since, and with it perhaps files: the answers to that order
 			// are worth nothing any more.
+			if err := r.held(); err != nil {
+				return Result{}, hbackup.E("restore", s.plan.table.String(), hbackup.KindOther, err)
+			}
 			if derr := r.dropSnapshot(ctx); derr != nil {
 				return Result{}, derr
 			}
@@ -200,6 +203,9 @@ func (r *run) place(ctx context.Context, s *situation) error {
 	p := s.plan
 	if !s.takeover {
 		if s.litter {
+			if err := r.held(); err != nil {
+				return err
+			}
 			if err := r.dropSnapshot(ctx); err != nil {
 				return err
 			}
@@ -219,6 +225,15 @@ func (r *run) place(ctx context.Context, s *situation) error {
 	}
 	failpoint.Hit(StepFilesVerified)
 	return nil
+}
+
+// held fails when the lease is lost: then what an earlier try has left on the
+// cluster may be in use by another process, and is not to be removed.
+func (r *run) held() error {
+	if r.lease == nil { // the location takes no writes
+		return nil
+	}
+	return r.lease.Check()
 }
 
 // finish records the end, and only then drops the snapshot: a run that is killed
@@ -259,7 +274,7 @@ func (r *run) recordEnd(ctx context.Context) error {
 func (r *run) retreat(ctx context.Context, s *situation, running bool, cause error) error {
 	const op = "restore"
 	table := s.plan.table.String()
-	if errors.Is(cause, errTaken) || r.lease != nil && r.lease.Check() != nil {
+	if errors.Is(cause, errTaken) || r.held() != nil {
 		return hbackup.E(op, table, hbackup.KindOther, cause) // it is another process's now
 	}
 	if running {
