@@ -265,6 +265,10 @@ func (r *reader) step(p []byte) int {
 	if r.err != nil || r.pos == r.info.Size {
 		return 0
 	}
+	if r.ctx.Err() != nil { // the session hears of it a moment later
+		r.err = r.fs.explain(r.ctx, "read", r.path, nil, context.Cause(r.ctx))
+		return 0
+	}
 	var n int
 	err := r.s.do(func(s *session) (err error) { n, err = r.readFrom(s, r.f, p); return err })
 	if n > 0 {
