@@ -48,3 +48,15 @@ func TestVerifyOfAnImageThatCannotBeRestored(t *testing.T) {
 		}
 	}
 }
+
+// What a partial backup holds may be all good; what it does not hold is named.
+func TestVerifyNamesTheTablesThatAPartialBackupLacks(t *testing.T) {
+	d := newVerifyDocument(backupRef{backup: fakeID}, foundBackup{cluster: &config.Cluster{Name: "prod"}, run: partialRun()}, verify.Report{Images: 1, Files: 3}, false)
+	var out bytes.Buffer
+	if _, err := d.table(fakeNow)[0].WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	if !d.OK || len(d.Without) != 1 || d.Without[0] != customers || !strings.Contains(out.String(), "not in it") || !strings.Contains(out.String(), "customers") {
+		t.Errorf("got %+v\n%s", d, out.String())
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -96,7 +97,10 @@ type verifyDocument struct {
 	Images    int                 `json:"images"`
 	Files     int                 `json:"files"`
 	Bytes     int64               `json:"bytes"`
-	Faults    []faultDocument     `json:"faults"`
+	// Without are the tables of the backup that have no image: there is nothing of
+	// them to verify.
+	Without []hbackup.TableName `json:"without_image,omitempty"`
+	Faults  []faultDocument     `json:"faults"`
 }
 
 // faultDocument is one thing that is not as a committed manifest says.
@@ -112,6 +116,11 @@ type faultDocument struct {
 func newVerifyDocument(ref backupRef, found foundBackup, r verify.Report, sizesOnly bool) verifyDocument {
 	d := verifyDocument{ID: ref.String(), Cluster: found.cluster.Name, Location: found.place.Name, SizesOnly: sizesOnly,
 		OK: len(r.Faults) == 0, Images: r.Images, Files: r.Files, Bytes: r.Bytes, Faults: []faultDocument{}}
+	for _, t := range found.run.Tables {
+		if t.Image == "" {
+			d.Without = append(d.Without, t.Table)
+		}
+	}
 	for _, f := range r.Faults {
 		d.Faults = append(d.Faults, faultDocument{f.Image, f.Table, f.Path, f.Kind, f.Damage(), ui.OneLine(f.What)})
 	}
@@ -163,6 +172,13 @@ func (d verifyDocument) table(nowFunc) []*ui.Table {
 		what = "compared by size"
 	}
 	head.Row("looked at", ui.Plural(d.Files, "object", "objects")+" of "+ui.Plural(d.Images, "image", "images")+", "+ui.Bytes(d.Bytes)+" "+what)
+	if len(d.Without) > 0 {
+		var names []string
+		for _, t := range d.Without {
+			names = append(names, t.String())
+		}
+		head.Row("not in it", strings.Join(names, ", "))
+	}
 	if d.OK {
 		head.Row("result", "all good")
 		return []*ui.Table{head}
