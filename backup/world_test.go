@@ -52,7 +52,7 @@ type table struct {
 
 var orders = hbackup.TableName{Namespace: "ns", Qualifier: "orders"}
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "hbackup-backup-")
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *world) advance(d time.Duration) {
 }
 
 // add makes a table of sample files.
-func (w *world) add(t *testing.T, name hbackup.TableName, samples ...string) {
+func (w *world) add(t testing.TB, name hbackup.TableName, samples ...string) {
 	t.Helper()
 	tb := &table{region: snapshot.EncodeRegionName(name, nil, 1, 0)}
 	w.tables[name] = tb
@@ -88,7 +88,7 @@ func (w *world) add(t *testing.T, name hbackup.TableName, samples ...string) {
 	}
 }
 
-func (w *world) addFile(t *testing.T, name hbackup.TableName, sample string) {
+func (w *world) addFile(t testing.TB, name hbackup.TableName, sample string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "hbase", "hfile", "testdata", sample))
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// buffers lends memory for bodies and never holds more than its budget, lent and
-// kept for the next one together.
+// buffers lends memory for bodies, never more than its budget at a time. What comes
+// back is kept for the next one; lent and kept together are at most a part more
+// than the budget, so that a small body in between costs no part its buffer.
 type buffers struct {
 	budget int64
 	part   int64               // the usual size of a part
@@ -57,10 +58,10 @@ func (b *buffers) get(ctx context.Context, size int64) ([]byte, error) {
 	return make([]byte, size, class), nil
 }
 
-// makeRoom forgets kept buffers until another one of that size is within the budget.
+// makeRoom forgets kept buffers until another one of that size is within bounds.
 func (b *buffers) makeRoom(class int64) {
 	for other, free := range b.kept {
-		for len(free) > 0 && b.size+class > b.budget {
+		for len(free) > 0 && b.size+class > b.budget+b.part {
 			free[len(free)-1] = nil
 			free = free[:len(free)-1]
 			b.size -= other
@@ -73,7 +74,7 @@ func (b *buffers) makeRoom(class int64) {
 func (b *buffers) put(buf []byte) {
 	class := int64(cap(buf))
 	b.mu.Lock()
-	if b.size > b.budget {
+	if b.size > b.budget+b.part {
 		b.size -= class // a part larger than the budget
 	} else {
 		b.kept[class] = append(b.kept[class], buf)
