@@ -136,7 +136,8 @@ func (q Request) validate() error {
 			return hbackup.E("back up", string(q.Cluster), hbackup.KindUsage, err)
 		}
 		if t.IsSystem() {
-			return hbackup.Errorf("back up", t.String(), hbackup.KindUsage, "tables of the name space %q are HBase's own and cannot be restored elsewhere", hbackup.SystemNamespace)
+			return hbackup.Errorf("back up", t.String(), hbackup.KindUsage, "tables of the name space %q are HBase's own and cannot be restored elsewhere", hbackup.SystemNamespace).
+				WithHint("leave it out: a restore makes what HBase's own tables must say of a table anew")
 		}
 		if seen[t] {
 			return hbackup.Errorf("back up", t.String(), hbackup.KindUsage, "the table is named twice")

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"path"
 	"sync"
 	"time"
@@ -309,7 +308,8 @@ func (r *run) explainMissing(ctx context.Context, err error, taken rpc.SnapshotI
 		return err
 	}
 	if gone := r.stillThere(ctx, taken); gone != nil && hbackup.IsKind(gone, hbackup.KindIncomplete) {
-		return errors.Join(gone, err)
+		r.opts.Log.Warn("a file of a snapshot that is gone", "table", taken.Table, "snapshot", taken.Name, "error", err)
+		return gone
 	}
 	return err
 }

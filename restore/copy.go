@@ -11,6 +11,7 @@ import (
 
 	"hbackup"
 	"hbackup/engine"
+	"hbackup/hbase/rootfs"
 	"hbackup/hbase/snapshot"
 	"hbackup/internal/failpoint"
 	"hbackup/storage"
@@ -160,7 +161,7 @@ func (r *run) copyFile(ctx context.Context, t task, at string) (err error) {
 		return hbackup.Errorf("read file of image", path, hbackup.KindCorrupt, "it has %d bytes, the image says %d", obj.Size, t.from.Size).
 			WithHint("hbackup verify shows what else is damaged")
 	}
-	w, err := r.target.FS.Create(ctx, at)
+	w, err := r.create(ctx, at)
 	if err != nil {
 		return hbackup.E("stage file", r.target.FS.URI()+at, hbackup.KindOther, err)
 	}
@@ -182,6 +183,21 @@ func (r *run) copyFile(ctx context.Context, t task, at string) (err error) {
 	}
 	failpoint.Hit(StepFileCopied)
 	return nil
+}
+
+// create begins a file, and makes its directory anew when that is gone: HBase's
+// cleaners remove directories of the archive that are empty.
+func (r *run) create(ctx context.Context, at string) (w rootfs.Writer, err error) {
+	for range attempts {
+		w, err = r.target.FS.Create(ctx, at)
+		if !hbackup.IsKind(err, hbackup.KindNotFound) {
+			return w, err
+		}
+		if err := r.target.FS.MkdirAll(ctx, path.Dir(at)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, err
 }
 
 // watched remembers how its source failed, to tell that from a failing writer.

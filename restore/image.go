@@ -16,6 +16,10 @@ import (
 func loadImage(ctx context.Context, found catalog.Found) (*catalog.Image, *snapshot.Manifest, error) {
 	s := found.Place.Store
 	im, err := catalog.ReadImage(ctx, s, found.Table, found.ID)
+	if hbackup.IsKind(err, hbackup.KindNotFound) {
+		return nil, nil, hbackup.E("read image", string(found.ID), hbackup.KindIncomplete, err).
+			WithHint("a backup's record names it, and it is not there: hbackup verify shows what else is missing; other backups are not concerned")
+	}
 	if err != nil {
 		return nil, nil, err
 	}

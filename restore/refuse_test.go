@@ -54,7 +54,7 @@ func TestRefusals(t *testing.T) {
 		{"staging name space", nil, func(q *Request) { q.As = hbackup.TableName{Namespace: "hbk", Qualifier: "t"} }, hbackup.KindRefused, "hbk"},
 		{"bad name", nil, func(q *Request) { q.As = hbackup.TableName{Namespace: "shop", Qualifier: "a/b"} }, hbackup.KindUsage, "not allowed"},
 		{"bad request id", nil, func(q *Request) { q.ID = "a/b" }, hbackup.KindUsage, "request id"},
-		{"no such image", nil, func(q *Request) { q.Image.ID = "20261130T230501.123Z-7f3k2m9q4x.0009" }, hbackup.KindNotFound, "0009"},
+		{"no such image", nil, func(q *Request) { q.Image.ID = "20261130T230501.123Z-7f3k2m9q4x.0009" }, hbackup.KindIncomplete, "0009"},
 		{"wrong root", func(w *world) { os.RemoveAll(w.c.root) }, nil, hbackup.KindUsage, "hbase.rootdir"},
 		{"damaged manifest", func(w *world) {
 			storage.PutBytes(context.Background(), w.store, catalog.SnapshotKey(imageID, catalog.DataManifestFile), []byte("x"), false)

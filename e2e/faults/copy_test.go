@@ -25,14 +25,14 @@ func TestClusterChangesDuringTheCopy(t *testing.T) {
 			clean(t)
 		}},
 		{"a split whose parent is gone", "prod", "backup.file-copied#2", func(t *testing.T, table string) {
-			_, err := cluster.Split(t.Context(), table, regions(t, table)[1].Encoded, nil)
+			_, err := cluster.Split(t.Context(), table, regions(t, table)[1].Encoded, []byte("80000000"))
 			check(t, err)
 			compact(t, table)
 			clean(t)
 			clean(t)
 		}},
 		{"a split with references", "dir", "backup.planned", func(t *testing.T, table string) {
-			_, err := cluster.Split(t.Context(), table, regions(t, table)[0].Encoded, nil)
+			_, err := cluster.Split(t.Context(), table, regions(t, table)[0].Encoded, []byte("20000000"))
 			check(t, err)
 			clean(t)
 		}},

@@ -171,6 +171,8 @@ func explainText(op, uri string, err error) *hbackup.Error {
 			WithHint("check that the name node is up and that address and port are those of its RPC service (fs.defaultFS)")
 	case errors.As(err, &netErr) && netErr.Timeout():
 		return hbackup.E(op, uri, hbackup.KindTimeout, err).WithHint("HDFS does not answer in time: see the load of the name node and the data nodes")
+	case strings.Contains(text, "proto:"), strings.Contains(text, "unexpected sequence number"):
+		return hbackup.E(op, uri, hbackup.KindOther, err).WithHint("this is no answer of a name node: the address may belong to another kind of server, such as HBase's master or HDFS's web pages")
 	case isConnectionFailure(err):
 		return hbackup.E(op, uri, hbackup.KindUnavailable, err).WithHint("the connection to HDFS broke: see the logs of the name node and the data nodes")
 	}

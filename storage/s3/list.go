@@ -73,6 +73,10 @@ func (l *listing) next(ctx context.Context) ([]storage.Object, error) {
 		in.MaxKeys = aws.Int32(int32(l.left))
 	}
 	out, err := l.s.client.ListObjectsV2(ctx, in)
+	if err != nil && l.s.judge(err).kind == hbackup.KindNotFound {
+		// There is no bucket, or no S3 at all at the endpoint.
+		return nil, hbackup.E("list bucket", "", hbackup.KindUsage, err).WithHint("%s", verdicts["NoSuchBucket"].hint)
+	}
 	if err != nil {
 		return nil, err
 	}
