@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"slices"
@@ -88,6 +89,22 @@ func (h *FS) MkdirAll(ctx context.Context, p string) error {
 // Remove removes a file or an empty directory; a missing one is no error.
 func (h *FS) Remove(ctx context.Context, p string) error {
 	return h.remove(ctx, "remove", p, func(s *session) error { return s.client.Remove(p) })
+}
+
+// RemoveEmptyDir removes a directory if it is empty, and never a file: one may
+// have taken the path since somebody looked, and HDFS has one call for both. So
+// the directory is named by its inode number. One that is not empty is
+// KindConflict, a path that is no directory KindNotFound.
+func (h *FS) RemoveEmptyDir(ctx context.Context, p string) error {
+	const op = "remove directory"
+	info, err := h.Stat(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case !info.Dir || info.ID == 0:
+		return hbackup.Errorf(op, h.uri(p), hbackup.KindNotFound, "there is no such directory")
+	}
+	return h.Remove(ctx, fmt.Sprintf("/.reserved/.inodes/%d", info.ID))
 }
 
 // RemoveAll removes a tree; a missing one is no error.

@@ -54,8 +54,11 @@ func (h *FS) Publish(ctx context.Context, file files.Info, to string, replace bo
 			return hbackup.Errorf(op, h.uri(to), hbackup.KindConflict, "there is a directory under this name")
 		case statErr == nil && !replace:
 			return hbackup.Errorf(op, h.uri(to), hbackup.KindExists, "there is a file under this name")
-		case statErr != nil && !hbackup.IsKind(statErr, hbackup.KindNotFound) && unknown:
+		case statErr != nil && !hbackup.IsKind(statErr, hbackup.KindNotFound) && (unknown || lost > 0):
 			return statErr
+		case lost > 0 && hbackup.IsKind(err, hbackup.KindNotFound):
+			// An answer was lost, and the file is under neither name any more.
+			return hbackup.Errorf(op, h.uri(to), hbackup.KindUnavailable, "it cannot be told whether it was done: the name node's answer was lost and the file is gone")
 		case !unknown || lost == maxLost:
 			return err
 		}

@@ -72,12 +72,12 @@ func (s *Store) remove(ctx context.Context, key storage.Key) error {
 }
 
 // prune removes directories that are empty, from the given one up, but not the
-// location. The name node refuses those that are not. It is of no harm when one
-// stays.
+// location. The name node refuses those that are not, and a file that has taken
+// the name stays. It is of no harm when a directory stays.
 func (s *Store) prune(ctx context.Context, dir string) {
 	for dir != "" {
 		s.dirs.forget(dir)
-		if s.fs.Remove(ctx, s.at(dir)) != nil {
+		if s.fs.RemoveEmptyDir(ctx, s.at(dir)) != nil {
 			return
 		}
 		dir = dir[:max(strings.LastIndexByte(dir, '/'), 0)]

@@ -101,7 +101,7 @@ func fill(w io.Writer, b *storage.Body) error {
 // the last object in them goes; then it makes them again.
 func (s *Store) publish(ctx context.Context, file files.Info, key storage.Key, ifAbsent bool) error {
 	var err error
-	for range 1000 {
+	for range maxRemoved {
 		if err = s.makeDirs(ctx, folder(key)); err != nil {
 			return err
 		}

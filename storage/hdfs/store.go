@@ -59,6 +59,7 @@ type fileSystem interface {
 	ReadDir(ctx context.Context, path string) ([]files.Info, error)
 	MkdirAll(ctx context.Context, path string) error
 	Remove(ctx context.Context, path string) error
+	RemoveEmptyDir(ctx context.Context, path string) error
 	Create(ctx context.Context, path string) (writer, error)
 	Publish(ctx context.Context, file files.Info, to string, replace bool) error
 	Sealed() bool

@@ -12,6 +12,10 @@ import (
 // dead process. Should its writer live and be very slow, its Put fails.
 const abandonedAfter = 48 * time.Hour
 
+// maxRemoved is how often a directory may be removed while it is needed. Each
+// time somebody else has got on with his work.
+const maxRemoved = 1000
+
 // discardFor bounds the clearing away after a failure.
 const discardFor = 30 * time.Second
 
@@ -70,12 +74,15 @@ func (s *Store) sweepTemp(ctx context.Context) {
 }
 
 // makeDirs makes the location and a directory in it, unless it knows that it is
-// there.
+// there. Somebody may remove it at once, as it is empty; then it is made again.
 func (s *Store) makeDirs(ctx context.Context, rel string) error {
 	if s.dirs.has(rel) {
 		return nil
 	}
 	err := s.fs.MkdirAll(ctx, s.at(rel))
+	for n := 1; n < maxRemoved && hbackup.IsKind(err, hbackup.KindNotFound); n++ {
+		err = s.fs.MkdirAll(ctx, s.at(rel))
+	}
 	switch {
 	case hbackup.IsKind(err, hbackup.KindExists):
 		return hbackup.E("make directory", s.at(rel), hbackup.KindConflict, err)
