@@ -9,6 +9,7 @@ import (
 	"hbackup/config"
 	"hbackup/storage"
 	"hbackup/storage/file"
+	"hbackup/storage/hdfs"
 	"hbackup/storage/s3"
 )
 
@@ -17,6 +18,10 @@ func openLocation(ctx context.Context, loc *config.Location, log *slog.Logger) (
 	switch loc.URL.Scheme {
 	case storage.SchemeFile:
 		return file.Open(storage.Place{Scheme: storage.SchemeFile, Path: loc.URL.Path})
+	case storage.SchemeHDFS:
+		return hdfs.Open(storage.Place{Scheme: storage.SchemeHDFS, Host: loc.URL.Host, Path: loc.URL.Path}, hdfs.Config{
+			NameNodes: addresses(loc.NameNodes), User: loc.User, Replication: loc.Replication, BlockSize: int64(loc.BlockSize),
+		})
 	case storage.SchemeS3:
 		return s3.New(ctx, s3Config(loc, log))
 	}
