@@ -117,7 +117,7 @@ func (s *Store) judgeAnswer(api *googleapi.Error) verdict {
 		v.kind, v.hint = hbackup.KindUnavailable, "the upload session was lost; try again"
 	case code == http.StatusMethodNotAllowed || code == http.StatusNotImplemented:
 		v.kind, v.hint = hbackup.KindUnsupported, "something that is not Google Cloud Storage has answered"
-	case code == http.StatusBadRequest && strings.Contains(v.text, "doesn't match calculated"):
+	case isDamage(api):
 		v.kind, v.hint = hbackup.KindCorrupt, "bytes change between this machine and the store: check memory, network cards and proxies"
 	case code >= 500:
 		v.kind = hbackup.KindUnavailable
@@ -230,6 +230,13 @@ func statusOf(err error) int {
 		return api.Code
 	}
 	return 0
+}
+
+// isDamage reports an answer that says that the bytes are not those of the
+// checksum that came with them.
+func isDamage(err error) bool {
+	var api *googleapi.Error
+	return errors.As(err, &api) && api.Code == http.StatusBadRequest && strings.Contains(api.Message+api.Body, "doesn't match calculated")
 }
 
 // isMissing reports an answer that says that there is no such object, or perhaps

@@ -104,7 +104,17 @@ func TestPassingFaults(t *testing.T) {
 	kinds := []kind{
 		{"storm of 503", refusals(503, "backendError")},
 		{"storm of 429", refusals(429, "rateLimitExceeded")},
-		{"rate limit as 403", refusals(403, "userRateLimitExceeded")},
+		{"rate limit as 403", func(p *faultyProxy, commit, carrier string) fault {
+			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				// Of a chunk the library looks at the status alone.
+				return op == opInsert && nth <= 3 && refuse(w, r, 403, "userRateLimitExceeded")
+			}
+		}},
+		{"bytes damaged", func(p *faultyProxy, commit, carrier string) fault {
+			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				return op == opInsert && nth <= 2 && p.damage(w, r)
+			}
+		}},
 		{"internal errors", refusals(500, "internalError")},
 		{"timeouts", refusals(408, "requestTimeout")},
 		{"one answer lost", func(p *faultyProxy, commit, carrier string) fault {

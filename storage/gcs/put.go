@@ -137,6 +137,10 @@ func (p *put) whole(ctx context.Context) (time.Time, error) {
 	}
 }
 
+// damageTries is how many attempts are made when the store finds other bytes than
+// were sent.
+const damageTries = 3
+
 // putOnce sends the object until there is an answer that says something. Again
 // says that the key was taken by somebody else and has become free since.
 func (p *put) putOnce(ctx context.Context, buf []byte) (modified time.Time, again bool, err error) {
@@ -147,10 +151,11 @@ func (p *put) putOnce(ctx context.Context, buf []byte) (modified time.Time, agai
 		if err == nil {
 			return attrs.Updated, false, p.check(attrs)
 		}
-		if try == 1 && isRefusal(err) {
+		again := mayPass(err) || isDamage(err) && try < damageTries
+		if try == 1 && !again && isRefusal(err) {
 			return time.Time{}, false, p.fail(ctx, err)
 		}
-		if ctx.Err() == nil && mayPass(err) && time.Since(began) < p.c.RetryFor && sleep(ctx, pause(p.c.backoff, try)) == nil {
+		if ctx.Err() == nil && again && time.Since(began) < p.c.RetryFor && sleep(ctx, pause(p.c.backoff, try)) == nil {
 			continue
 		}
 		return p.settle(ctx, err)
@@ -246,7 +251,7 @@ func (p *put) copy(w io.Writer, read func()) error {
 // isRefusal reports an answer that means that nothing was done.
 func isRefusal(err error) bool {
 	status := statusOf(err)
-	return status >= 400 && status < 500 && !mayPass(err) && status != http.StatusPreconditionFailed && status != http.StatusConflict
+	return status >= 400 && status < 500 && status != http.StatusPreconditionFailed && status != http.StatusConflict
 }
 
 var errTaken = errors.New("the key is taken")
