@@ -9,13 +9,17 @@ import (
 	"testing"
 
 	"hbackup"
+	"hbackup/e2e/cli"
 	"hbackup/e2e/servers"
 	"hbackup/storage"
 	"hbackup/storage/hdfs"
 	"hbackup/storage/storetest"
 )
 
-var cluster *servers.HDFS
+var (
+	cluster  *servers.HDFS
+	toolMade bool // the binary is there, to be removed
+)
 
 func TestMain(m *testing.M) {
 	if at := os.Getenv(childEnv); at != "" {
@@ -39,6 +43,11 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer cluster.Stop()
+	defer func() {
+		if toolMade {
+			cli.Cleanup()
+		}
+	}()
 	return m.Run(), nil
 }
 

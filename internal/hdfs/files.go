@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -55,6 +56,45 @@ func (h *FS) ReadDir(ctx context.Context, p string) (infos []files.Info, err err
 			infos = append(infos, infoOf(path.Join(p, fi.Name()), fi))
 		}
 		slices.SortFunc(infos, files.ByName)
+		return nil
+	})
+	return infos, err
+}
+
+// PageSize is how many entries ReadDirPage gives, the usual limit of one answer
+// of the name node (dfs.ls.limit).
+const PageSize = 1000
+
+// ReadDirPage gives the entries of a directory that come after a name, at most
+// PageSize of them. If there are fewer, they were the last. They come in the name
+// node's order, which is that of the names' bytes taken as signed numbers: those
+// beyond ASCII come before those of ASCII, at each place of the name.
+func (h *FS) ReadDirPage(ctx context.Context, p, after string) (infos []files.Info, err error) {
+	const op = "list"
+	if err := h.check(ctx, op, p); err != nil {
+		return nil, err
+	}
+	err = h.call(ctx, op, p, repeatable, func(s *session) error {
+		dir, err := s.client.Open(p)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		if !dir.Stat().IsDir() {
+			return files.NotADirectory(op, h.uri(p))
+		}
+		s.listAfter(after)
+		entries, err := dir.Readdir(PageSize)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		infos = make([]files.Info, 0, len(entries))
+		for _, fi := range entries {
+			infos = append(infos, infoOf(path.Join(p, fi.Name()), fi))
+		}
+		if n := len(infos); n > 0 && infos[n-1].Name == after {
+			return hbackup.Errorf(op, h.uri(p), hbackup.KindCorrupt, "the name node lists %q after itself", after)
+		}
 		return nil
 	})
 	return infos, err

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"strings"
 
+	"hbackup"
 	"hbackup/internal/files"
+	client "hbackup/internal/hdfs"
 	"hbackup/storage"
 )
 
-// List walks the directories. Its memory is that of the largest directory on the
-// way and of those above it.
+// List walks the directories. Its memory is a page of each directory on the way,
+// and the names beyond ASCII that are in it.
 func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
 	return func(yield func(storage.Object, error) bool) {
 		l := &listing{s: s, ctx: ctx, prefix: prefix, after: string(opts.After), left: opts.Limit, yield: yield}
@@ -30,7 +31,8 @@ type listing struct {
 	ctx    context.Context
 	prefix string
 	after  string
-	left   int // objects still wanted; counted down, so 0 at the start means no limit
+	left   int         // objects still wanted; counted down, so 0 at the start means no limit
+	last   storage.Key // that was given
 	yield  func(storage.Object, error) bool
 }
 
@@ -50,71 +52,67 @@ func (l *listing) run() error {
 	return l.walk(dir)
 }
 
-// entry is a file or directory, under the name by which it sorts: a directory
-// with the slash, because that is what the keys in it go on with.
-type entry struct {
-	name string
-	info files.Info
-}
-
-// walk lists a directory of the location.
+// walk lists a directory of the location, page by page. What the name node gives
+// too early is held until its turn; see held.
 func (l *listing) walk(dir string) error {
-	entries, err := l.entries(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := l.ctx.Err(); err != nil {
-			return err
-		}
-		key := storage.Join(dir, e.info.Name)
-		if e.info.Dir {
-			err = l.walk(string(key))
-		} else {
-			err = l.give(object(key, e.info))
+	var h held
+	for after := ""; ; {
+		page, err := l.s.fs.ReadDirPage(l.ctx, l.s.at(dir), after)
+		if isNotHere(err) {
+			break // gone since, or a file by now
 		}
 		if err != nil {
 			return err
 		}
+		for _, info := range page {
+			if err := h.before(info.Name, l.visit); err != nil {
+				return err
+			}
+			if e, wanted := l.entry(dir, info); wanted {
+				h.hold(e)
+			}
+		}
+		if len(page) < client.PageSize {
+			break
+		}
+		after = page[len(page)-1].Name
 	}
-	return nil
+	return h.rest(l.visit)
 }
 
-func (l *listing) give(obj storage.Object) error {
-	if !l.yield(obj, nil) {
+// entry gives a file or directory if the listing may need it.
+func (l *listing) entry(dir string, info files.Info) (entry, bool) {
+	key := storage.Join(dir, info.Name)
+	if key.Validate() != nil || reserved(string(key)) != "" {
+		return entry{}, false
+	}
+	e := entry{name: info.Name, key: key, info: info}
+	path := string(key)
+	if info.Dir {
+		e.name, path = e.name+"/", path+"/"
+	}
+	return e, l.wants(path)
+}
+
+// visit gives a file, or walks a directory.
+func (l *listing) visit(e entry) error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	if e.info.Dir {
+		return l.walk(string(e.key))
+	}
+	if e.key <= l.last {
+		return hbackup.Errorf("list", e.info.Path, hbackup.KindCorrupt, "the name node gave it out of order, behind %s", l.last)
+	}
+	l.last = e.key
+	if !l.yield(object(e.key, e.info), nil) {
 		return errStop
 	}
 	if l.left--; l.left == 0 {
 		return errStop
 	}
 	return nil
-}
-
-// entries gives what the listing may need of a directory, in the order of keys.
-func (l *listing) entries(dir string) ([]entry, error) {
-	infos, err := l.s.fs.ReadDir(l.ctx, l.s.at(dir))
-	if isNotHere(err) {
-		return nil, nil // gone since, or a file by now
-	}
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]entry, 0, len(infos))
-	for _, info := range infos {
-		key := storage.Join(dir, info.Name)
-		if key.Validate() != nil || reserved(string(key)) != "" {
-			continue
-		}
-		path, name := string(key), info.Name
-		if info.Dir {
-			path, name = path+"/", name+"/"
-		}
-		if l.wants(path) {
-			entries = append(entries, entry{name, info})
-		}
-	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-	return entries, nil
 }
 
 // wants reports whether a key, or keys below a directory with its slash, can be

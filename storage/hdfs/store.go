@@ -56,7 +56,7 @@ type Config struct {
 type fileSystem interface {
 	Stat(ctx context.Context, path string) (files.Info, error)
 	Open(ctx context.Context, path string, offset int64) (io.ReadCloser, files.Info, error)
-	ReadDir(ctx context.Context, path string) ([]files.Info, error)
+	ReadDirPage(ctx context.Context, path, after string) ([]files.Info, error)
 	MkdirAll(ctx context.Context, path string) error
 	Remove(ctx context.Context, path string) error
 	RemoveEmptyDir(ctx context.Context, path string) error

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"hbackup"
+	"hbackup/internal/files"
+	client "hbackup/internal/hdfs"
 )
 
 // abandonedAfter is the age at which a temporary file counts as left behind by a
@@ -35,7 +37,7 @@ func (s *Store) createTemp(ctx context.Context) (writer, string, error) {
 			return nil, "", hbackup.Errorf("create", path, hbackup.KindUnsupported, "the name node seals its answers (hadoop.rpc.protection), so what is written could not be read again").
 				WithHint("set hadoop.rpc.protection to authentication, or keep the backups elsewhere")
 		case err == nil:
-			s.sweep.Do(func() { s.sweepTemp(ctx) })
+			s.sweep.Do(func() { s.sweepTemp(ctx, path) })
 			return w, path, nil
 		case !hbackup.IsKind(err, hbackup.KindNotFound):
 			return nil, "", err
@@ -54,22 +56,21 @@ func (s *Store) discard(ctx context.Context, path string) {
 
 // sweepTemp removes what dead processes left in tempDir, as well as it can. The
 // removal ends the lease of a file that is still open. Ages are measured by the
-// name node's clock: the newest file there is the one just made.
-func (s *Store) sweepTemp(ctx context.Context) {
-	left, err := s.fs.ReadDir(ctx, s.at(tempDir))
-	if err != nil {
-		return
-	}
-	var now time.Time
-	for _, f := range left {
-		if f.Modified.After(now) {
-			now = f.Modified
+// name node's clock, which has just given its time to the file own.
+func (s *Store) sweepTemp(ctx context.Context, own string) {
+	newest, err := s.fs.Stat(ctx, own)
+	for after := ""; err == nil; {
+		var page []files.Info
+		page, err = s.fs.ReadDirPage(ctx, s.at(tempDir), after)
+		for _, f := range page {
+			if !f.Dir && newest.Modified.Sub(f.Modified) > abandonedAfter {
+				s.discard(ctx, f.Path)
+			}
 		}
-	}
-	for _, f := range left {
-		if !f.Dir && now.Sub(f.Modified) > abandonedAfter {
-			s.discard(ctx, f.Path)
+		if len(page) < client.PageSize {
+			return
 		}
+		after = page[len(page)-1].Name
 	}
 }
 
