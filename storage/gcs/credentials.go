@@ -1,7 +1,11 @@
 package gcs
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -27,6 +31,7 @@ func newHTTPClient(c Config, base *http.Transport) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	creds.TokenProvider = tokens{creds.TokenProvider}
 	client, err := httptransport.NewClient(&httptransport.Options{
 		Credentials: creds, BaseRoundTripper: watched, DisableTelemetry: true,
 	})
@@ -74,4 +79,42 @@ func findCredentials(c Config, base *http.Transport) (*auth.Credentials, error) 
 		return nil, hbackup.Errorf("read credentials", c.CredentialsFile, hbackup.KindDenied, "the %s in it cannot be used", file.Type).WithHint(hint)
 	}
 	return creds, nil
+}
+
+// tokens tells a failure to get a token from a failure of the store.
+type tokens struct{ auth.TokenProvider }
+
+// Token gives a token or a tokenError.
+func (t tokens) Token(ctx context.Context) (*auth.Token, error) {
+	token, err := t.TokenProvider.Token(ctx)
+	if err != nil {
+		return nil, &tokenError{err: err}
+	}
+	return token, nil
+}
+
+// tokenError says that no token could be had. The cause may hold parts of the
+// credentials and is not shown.
+type tokenError struct{ err error }
+
+func (e *tokenError) Error() string { return "no token can be had for the credentials" }
+func (e *tokenError) Unwrap() error { return e.err }
+
+// judgeToken classes it.
+func judgeToken(e *tokenError) verdict {
+	v := verdict{kind: hbackup.KindDenied, text: e.Error(),
+		hint: "check the credentials, whether the key was revoked, and this machine's clock"}
+	var answer *auth.Error
+	var network net.Error
+	switch {
+	case errors.As(e.err, &answer) && answer.Response != nil:
+		status := answer.Response.StatusCode
+		v.text += fmt.Sprintf(": status %d", status)
+		if status >= 500 || status == http.StatusTooManyRequests {
+			v.kind, v.hint = hbackup.KindUnavailable, "the service that gives out tokens is in trouble; try later"
+		}
+	case errors.As(e.err, &network):
+		v.kind, v.hint = hbackup.KindUnavailable, "the service that gives out tokens cannot be reached; check the network and the name service"
+	}
+	return v
 }

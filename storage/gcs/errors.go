@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 
-	"cloud.google.com/go/auth"
 	gcs "cloud.google.com/go/storage"
 	"google.golang.org/api/googleapi"
 
@@ -62,20 +61,12 @@ type verdict struct {
 
 // judge classes an error of the library.
 func (s *Store) judge(err error) verdict {
-	var api *googleapi.Error
-	var token *auth.Error
+	var token *tokenError
+	api := answerOf(err)
 	switch {
 	case errors.As(err, &token):
-		v := verdict{kind: hbackup.KindDenied, text: "no token can be had for the credentials",
-			hint: "check the credentials, whether the key was revoked, and this machine's clock"}
-		if r := token.Response; r != nil {
-			v.text += fmt.Sprintf(": status %d", r.StatusCode)
-			if r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests {
-				v.kind, v.hint = hbackup.KindUnavailable, ""
-			}
-		}
-		return v
-	case errors.As(err, &api):
+		return judgeToken(token)
+	case api != nil:
 		return s.judgeAnswer(api)
 	}
 	return s.judgeConnection(err)
@@ -125,38 +116,6 @@ func (s *Store) judgeAnswer(api *googleapi.Error) verdict {
 	return v
 }
 
-// wordsOf gives the service's message on one line, not too long: of an answer
-// that is none of the service's it may be a page of HTML.
-func wordsOf(api *googleapi.Error) string {
-	m := api.Message
-	if m == "" {
-		m = api.Body
-	}
-	m = strings.Join(strings.Fields(m), " ")
-	if strings.HasPrefix(m, "<") {
-		return ""
-	}
-	if len(m) > 300 {
-		m = m[:300] + "…"
-	}
-	return strings.ToValidUTF8(m, "?")
-}
-
-func bucketMissing(api *googleapi.Error) bool {
-	return strings.Contains(api.Message+api.Body, "bucket does not exist")
-}
-
-func reasonOf(api *googleapi.Error, reasons ...string) bool {
-	for _, item := range api.Errors {
-		for _, r := range reasons {
-			if item.Reason == r {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // judgeConnection is for requests that got no answer, and for answers that broke
 // off.
 func (s *Store) judgeConnection(err error) verdict {
@@ -188,6 +147,9 @@ func (s *Store) judgeConnection(err error) verdict {
 		v.kind, v.text = hbackup.KindTimeout, fmt.Sprintf("%s: %v", at, errStalled)
 	case strings.Contains(err.Error(), "bad CRC"):
 		v.kind, v.text = hbackup.KindCorrupt, "the bytes do not have the CRC32C that the store keeps"
+	case strings.Contains(err.Error(), "partial request not satisfied"):
+		v.kind, v.text = hbackup.KindUnsupported, "the store gave another range than was asked for"
+		v.hint = "something that is not Google Cloud Storage has answered"
 	case errors.As(err, &sent):
 		// The URL of a resumable upload is a secret: whoever has it may go on with
 		// the upload.
@@ -212,8 +174,7 @@ func mayPass(err error) bool {
 	if errors.Is(err, errBroken) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	var api *googleapi.Error
-	if errors.As(err, &api) && api.Code == http.StatusForbidden {
+	if api := answerOf(err); api != nil && api.Code == http.StatusForbidden {
 		return reasonOf(api, "userRateLimitExceeded", "rateLimitExceeded")
 	}
 	var sent *url.Error
@@ -222,26 +183,6 @@ func mayPass(err error) bool {
 	}
 	return gcs.ShouldRetry(err)
 }
-
-// statusOf gives the HTTP status of the answer, 0 if there was none.
-func statusOf(err error) int {
-	var api *googleapi.Error
-	if errors.As(err, &api) {
-		return api.Code
-	}
-	return 0
-}
-
-// isDamage reports an answer that says that the bytes are not those of the
-// checksum that came with them.
-func isDamage(err error) bool {
-	var api *googleapi.Error
-	return errors.As(err, &api) && api.Code == http.StatusBadRequest && strings.Contains(api.Message+api.Body, "doesn't match calculated")
-}
-
-// isMissing reports an answer that says that there is no such object, or perhaps
-// no such bucket.
-func isMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
 // failObject is fail for requests about one object. Where the object is missing it
 // makes sure that the bucket is not.

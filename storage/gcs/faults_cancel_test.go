@@ -16,6 +16,7 @@ import (
 // TestCancelAfterLastByte cancels a put while the store is at work on it. The
 // answer is waited for, and when it does not come the object itself is asked.
 func TestCancelAfterLastByte(t *testing.T) {
+	t.Parallel()
 	for _, shape := range shapes {
 		for _, mode := range []string{"answer comes", "answer never comes", "store did nothing"} {
 			t.Run(shape.name+"/"+mode, func(t *testing.T) {
@@ -76,6 +77,7 @@ func TestCancelAfterLastByte(t *testing.T) {
 // TestCancelBeforeLastByte cancels while bytes are on their way: it ends at once
 // and leaves nothing. The bytes are more than the buffers of a connection hold.
 func TestCancelBeforeLastByte(t *testing.T) {
+	t.Parallel()
 	const large = 32 << 20
 	for _, shape := range []struct {
 		name    string

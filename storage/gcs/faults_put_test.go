@@ -77,6 +77,7 @@ func checkKind(t testing.TB, err error, kind hbackup.Kind) {
 // TestPassingFaults has faults that are over after a while: every put succeeds,
 // and exactly its own bytes are there.
 func TestPassingFaults(t *testing.T) {
+	t.Parallel()
 	type kind struct {
 		name string
 		make func(p *faultyProxy, commit, carrier string) fault
@@ -157,6 +158,7 @@ func TestPassingFaults(t *testing.T) {
 
 // TestAllAnswersLost has a store that does what it is told and never says so.
 func TestAllAnswersLost(t *testing.T) {
+	t.Parallel()
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
 			s, direct, p := behind(t, func(c *Config) { c.RetryFor = 20 * time.Millisecond })
@@ -175,6 +177,7 @@ func TestAllAnswersLost(t *testing.T) {
 // TestLastingFaults has faults that do not pass: the put fails with the right
 // kind, and nothing is visible.
 func TestLastingFaults(t *testing.T) {
+	t.Parallel()
 	refusal := func(status int, reason string) func(*faultyProxy, http.ResponseWriter, *http.Request) bool {
 		return func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, status, reason) }
 	}
@@ -228,6 +231,7 @@ func TestLastingFaults(t *testing.T) {
 // TestLostAnswerToLoser has a conditional put that loses, and whose answer is
 // lost as well: it must never be taken for a success.
 func TestLostAnswerToLoser(t *testing.T) {
+	t.Parallel()
 	for _, shape := range shapes {
 		if !shape.ifAbsent {
 			continue
@@ -256,6 +260,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 // TestRivalLeaves has a rival's object that is gone by the time of the look: the
 // put tries again.
 func TestRivalLeaves(t *testing.T) {
+	t.Parallel()
 	s, direct, p := behind(t, nil)
 	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		return op == opInsert && nth == 1 && refuse(w, r, 412, "conditionNotMet")
@@ -270,6 +275,7 @@ func TestRivalLeaves(t *testing.T) {
 // TestWrongAnswer has a store that says that it has stored something else than
 // what was sent.
 func TestWrongAnswer(t *testing.T) {
+	t.Parallel()
 	for _, shape := range shapes {
 		for name, change := range map[string][2]string{
 			"checksum": {`"crc32c":"`, `"crc32c":"AAAAAA==","x":"`},
