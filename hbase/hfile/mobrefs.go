@@ -14,12 +14,16 @@ type MOBRef struct {
 	File  string
 }
 
-// MOBRefs reads MOB_FILE_REFS: "table/file,file//table/file", empty or absent
-// when no cell of the file names a MOB file. The form is that of HBase's
+// noMOBRefs is what a flush or compaction writes when no cell names a MOB file
+// (HStoreFile.NULL_VALUE).
+const noMOBRefs = "\x00"
+
+// MOBRefs reads MOB_FILE_REFS: "table/file,file//table/file", one zero byte, empty
+// or absent when no cell of the file names a MOB file. The form is that of HBase's
 // MobUtils.
 func (i FileInfo) MOBRefs() ([]MOBRef, error) {
 	text := string(i[KeyMobFileRefs])
-	if text == "" {
+	if text == "" || text == noMOBRefs {
 		return nil, nil
 	}
 	var refs []MOBRef

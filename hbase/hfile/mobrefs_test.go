@@ -11,6 +11,7 @@ func TestMOBRefs(t *testing.T) {
 	a, b := hbackup.TableName{Namespace: "default", Qualifier: "t"}, hbackup.TableName{Namespace: "ns", Qualifier: "t-1"}
 	for text, want := range map[string][]MOBRef{
 		"":                        nil,
+		"\x00":                    nil,
 		"t/one":                   {{a, "one"}},
 		"t/one,two//ns:t-1/three": {{a, "one"}, {a, "two"}, {b, "three"}},
 	} {
@@ -19,7 +20,7 @@ func TestMOBRefs(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"x", "/x", "t/", "t/a,", "t//b", "a b/x", "t/a/b"} {
+	for _, text := range []string{"x", "/x", "t/", "t/a,", "t//b", "\x00\x00", "t/a//\x00", "a b/x", "t/a/b"} {
 		if got, err := (FileInfo{KeyMobFileRefs: []byte(text)}).MOBRefs(); err == nil {
 			t.Errorf("%q was read as %v", text, got)
 		}
