@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
+	"path"
 	"testing"
 
 	"hbackup"
@@ -51,9 +51,10 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// directory gives a location of the test's own.
+// directory gives a location of the test's own, another one in each of its runs:
+// the testing package makes such names for temporary directories.
 func directory(t testing.TB) string {
-	return cluster.URI() + "/" + strings.ReplaceAll(t.Name(), "/", "-")
+	return cluster.URI() + "/" + path.Base(path.Dir(t.TempDir()))
 }
 
 func openAt(t testing.TB, at string, cfg hdfs.Config) *hdfs.Store {

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"hbackup"
+	client "hbackup/internal/hdfs"
 	"hbackup/storage"
 )
 
@@ -36,7 +37,12 @@ func (s *Store) err(op string, key storage.Key, cause error) error {
 	if hint != "" {
 		e.WithHint("%s", hint)
 	}
-	if kind == hbackup.KindDenied {
+	switch {
+	case errors.Is(cause, client.ErrEncrypted):
+		e.WithHint("keep the backups in a directory outside of encryption zones (hdfs crypto -listZones)")
+	case errors.Is(cause, client.ErrErasureCoded):
+		e.WithHint("keep the backups in a replicated directory: hdfs ec -setPolicy -replicate -path %s", s.path)
+	case kind == hbackup.KindDenied:
 		e.WithHint("give the user that backups are written as the right to %s (hdfs dfs -ls -d shows owner and mode)", s.path)
 	}
 	return e

@@ -31,6 +31,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -50,6 +51,8 @@ type Config struct {
 	// RetryFor is how long a call is repeated while no name node can answer
 	// (default 30 s).
 	RetryFor time.Duration
+	// Dial replaces the plain TCP dialer, for name nodes and data nodes.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // fileSystem is what is needed of an HDFS; see package internal/hdfs.
@@ -121,7 +124,7 @@ func Open(place storage.Place, cfg Config) (*Store, error) {
 	}
 	fs, err := client.New(client.Config{
 		Authority: place.Host, NameNodes: nodes, User: cfg.User, RetryFor: cfg.RetryFor,
-		FileMode: 0o600, DirMode: 0o700, Replication: cfg.Replication, BlockSize: cfg.BlockSize,
+		FileMode: 0o600, DirMode: 0o700, Replication: cfg.Replication, BlockSize: cfg.BlockSize, Dial: cfg.Dial,
 	})
 	if err != nil {
 		return nil, err
