@@ -88,6 +88,9 @@ func (l *loader) checkLocation(loc *Location) {
 	if loc.BlockSize%512 != 0 {
 		l.add(l.originOf(path+".block_size"), path+".block_size", "HDFS has a checksum for every 512 bytes", "%s is no multiple of 512 bytes", loc.BlockSize)
 	}
+	if loc.URL.Scheme == "gs" && (loc.PartSize%(256<<10) != 0 || loc.PartSize > 1<<30) {
+		l.add(l.originOf(path+".part_size"), path+".part_size", "the chunks of gs:// must have one", "%s is no multiple of 256 KiB up to 1 GiB", loc.PartSize)
+	}
 	for name, secret := range loc.Credentials.each() {
 		if secret.Env != "" && secret.File != "" {
 			key := path + ".credentials." + name
@@ -96,6 +99,7 @@ func (l *loader) checkLocation(loc *Location) {
 		l.absolute(path+".credentials."+name+".file", secret.File)
 	}
 	l.absolute(path+".ca_file", loc.CAFile)
+	l.absolute(path+".credentials_file", loc.CredentialsFile)
 	switch a, s, t := loc.Credentials.AccessKey.IsSet(), loc.Credentials.SecretKey.IsSet(), loc.Credentials.SessionToken.IsSet(); {
 	case a && !s:
 		l.add(l.originOf(path+".credentials"), path+".credentials", "set both or neither", "access_key is set without secret_key")
@@ -119,13 +123,12 @@ func (l *loader) absolute(path, file string) {
 // otherKinds reports keys that are set and belong to another kind of location.
 func (l *loader) otherKinds(loc *Location, path string) {
 	for _, n := range find("locations." + placeholder).below {
-		only := n.tag.Get("only")
-		if only == "" || only == loc.URL.Scheme {
+		if n.appliesTo(loc.URL.Scheme) {
 			continue
 		}
 		l.eachKey(n, path+"."+n.key, func(key string, _ *node) {
 			if s, ok := l.settings[key]; ok {
-				l.add(s.origin, key, "take the key out", "it applies to %s:// only, and the location is %s", only, loc.URL)
+				l.add(s.origin, key, "take the key out", "it applies to %s only, and the location is %s", n.schemes(), loc.URL)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func (l *loader) collect(n *node, v reflect.Value, path string) {
 	case shapeStruct:
 		loc, isLocation := v.Interface().(Location)
 		for _, c := range n.below {
-			if only := c.tag.Get("only"); isLocation && only != "" && only != loc.URL.Scheme {
+			if isLocation && !c.appliesTo(loc.URL.Scheme) {
 				continue // the key means nothing here
 			}
 			l.collect(c, v.Field(c.field), join(path, c.key))

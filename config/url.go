@@ -105,11 +105,11 @@ func (u URL) checkLocation(nameNodes bool) error {
 	case "hdfs":
 		return u.checkHDFS(nameNodes)
 	case "gs":
-		return hinted("this version writes to s3://, hdfs:// and file://", "locations of the kind %s:// are not supported yet", u.Scheme)
+		return checkGoogleBucket(u.Host)
 	case "viewfs", "webhdfs", "swebhdfs":
 		return hinted("name the HDFS itself, as hdfs://nn1:8020/backups", "there are no locations of the kind %s://", u.Scheme)
 	}
-	return hinted("write s3://bucket/prefix, hdfs://nn1:8020/directory or file:///directory", "there are no locations of the kind %s://", u.Scheme)
+	return hinted("write s3://bucket/prefix, gs://bucket/prefix, hdfs://nn1:8020/directory or file:///directory", "there are no locations of the kind %s://", u.Scheme)
 }
 
 // checkHDFS applies the rules of HDFS to a location.
@@ -176,6 +176,22 @@ func checkBucket(name string) error {
 		if !letter && !(inner && (c == '.' || c == '-')) {
 			return hinted(hint, "%q is not a bucket name", name)
 		}
+	}
+	return nil
+}
+
+// checkGoogleBucket applies the rules of Google Cloud Storage.
+func checkGoogleBucket(name string) error {
+	const hint = "bucket names have 3 to 63 lower-case letters, digits, '-', '_' and '.', and up to 222 with dots in between"
+	if name == "" {
+		return errors.New("the URL names no bucket")
+	}
+	bad := len(name) < 3 || len(name) > 222 || strings.Trim(name[:1]+name[len(name)-1:], "-_.") != name[:1]+name[len(name)-1:]
+	for label := range strings.SplitSeq(name, ".") {
+		bad = bad || label == "" || len(label) > 63
+	}
+	if bad || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+		return hinted(hint, "%q is not a bucket name", name)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"hbackup/config"
 	"hbackup/storage"
 	"hbackup/storage/file"
+	"hbackup/storage/gcs"
 	"hbackup/storage/hdfs"
 	"hbackup/storage/s3"
 )
@@ -22,6 +23,8 @@ func openLocation(ctx context.Context, loc *config.Location, log *slog.Logger) (
 		return hdfs.Open(storage.Place{Scheme: storage.SchemeHDFS, Host: loc.URL.Host, Path: loc.URL.Path}, hdfs.Config{
 			NameNodes: addresses(loc.NameNodes), User: loc.User, Replication: loc.Replication, BlockSize: int64(loc.BlockSize),
 		})
+	case storage.SchemeGS:
+		return gcs.New(ctx, gcsConfig(loc))
 	case storage.SchemeS3:
 		return s3.New(ctx, s3Config(loc, log))
 	}
@@ -48,6 +51,18 @@ func s3Config(loc *config.Location, log *slog.Logger) s3.Config {
 		KMSKey:   loc.SSE.KMSKey,
 		PartSize: int64(loc.PartSize),
 		Logger:   log,
+	}
+}
+
+func gcsConfig(loc *config.Location) gcs.Config {
+	return gcs.Config{
+		Bucket:          loc.URL.Host,
+		Prefix:          strings.TrimPrefix(loc.URL.Path, "/"),
+		Endpoint:        string(loc.Endpoint),
+		CAFile:          loc.CAFile,
+		CredentialsFile: loc.CredentialsFile,
+		StorageClass:    loc.StorageClass,
+		ChunkSize:       int64(loc.PartSize),
 	}
 }
 
