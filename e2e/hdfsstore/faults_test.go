@@ -125,9 +125,9 @@ func (r *race) check(t *testing.T, s storage.Store, key storage.Key) {
 // Each key has one winner, who knows it or, when it cannot be told, is told so;
 // and nothing is half.
 func TestCutConnections(t *testing.T) {
-	d := &cutting{nameNode: 4000, dataNode: 3 << 20}
+	d := &cutting{nameNode: 1500, dataNode: 3 << 20}
 	steady := openAt(t, directory(t), hdfs.Config{User: cluster.User()})
-	races := make([]race, 12)
+	races := make([]race, 30)
 	var wg sync.WaitGroup
 	for w := range 6 {
 		s := openAt(t, directory(t), hdfs.Config{User: cluster.User(), Dial: d.dial, RetryFor: 5 * time.Second})
