@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -168,7 +169,7 @@ func parseContentRange(r *http.Request) (contentRange, error) {
 	first, last, dash := strings.Cut(span, "-")
 	from, errA := strconv.ParseInt(first, 10, 64)
 	to, errB := strconv.ParseInt(last, 10, 64)
-	if !dash || errA != nil || errB != nil || from < 0 || to < from || out.total >= 0 && to >= out.total {
+	if !dash || errA != nil || errB != nil || from < 0 || to < from || to == math.MaxInt64 || out.total >= 0 && to >= out.total {
 		return contentRange{}, bad
 	}
 	out.from, out.to = from, to+1
