@@ -20,6 +20,7 @@ type names struct {
 	lose     int  // so many answers to rename2 are lost
 	before   bool // and lost before the name node has done anything
 	replaced int
+	then     func(*names) // done when an answer was lost
 }
 
 func (n *names) answer(method string, request []byte) fakeAnswer {
@@ -46,6 +47,9 @@ func (n *names) answer(method string, request []byte) fakeAnswer {
 		a := n.rename(string(src), string(dst), varintField(request, 3) != 0)
 		if n.lose > 0 {
 			n.lose--
+			if n.then != nil {
+				n.then(n)
+			}
 			return fakeAnswer{hangUp: true}
 		}
 		return a
@@ -112,6 +116,22 @@ func TestPublish(t *testing.T) {
 			if n.replaced != 0 || n.inodes["/tmp/f"] != 7 || test.taken && n.inodes["/a"] != 3 {
 				t.Errorf("the name node has %v, %d were replaced", n.inodes, n.replaced)
 			}
+		})
+	}
+}
+
+// TestPublishedAndGoneSince: the answer is lost, and before anybody can look the
+// file has been replaced or deleted by somebody else. It cannot be told whether
+// it was published, so it must not be said that it was not.
+func TestPublishedAndGoneSince(t *testing.T) {
+	for name, then := range map[string]func(n *names){
+		"replaced": func(n *names) { n.inodes["/a"] = 9 },
+		"deleted":  func(n *names) { delete(n.inodes, "/a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &names{inodes: map[string]uint64{"/tmp/f": 7}, lose: 1, then: then}
+			fs := connectTo(t, nil, startNameNode(t, n.answer))
+			wantKind(t, fs.Publish(t.Context(), files.Info{Path: "/tmp/f", ID: 7, Size: 5}, "/a", true), hbackup.KindUnavailable)
 		})
 	}
 }
