@@ -3,7 +3,9 @@ package hdfsstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +17,9 @@ import (
 	"hbackup/storage/hdfs"
 )
 
-// webhdfs makes a call over HTTP, for what the native client cannot do.
-func webhdfs(t *testing.T, method, path, query string) {
+// webhdfs makes a call over HTTP, for what the native client cannot do, and gives
+// the answer.
+func webhdfs(t *testing.T, method, path, query string) string {
 	t.Helper()
 	url := fmt.Sprintf("http://%s/webhdfs/v1%s?user.name=%s&%s", cluster.HTTPAddress(), path, cluster.User(), query)
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -24,9 +27,12 @@ func webhdfs(t *testing.T, method, path, query string) {
 	resp, err := http.DefaultClient.Do(req)
 	must(t, err)
 	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	must(t, err)
 	if resp.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s", method, url, resp.Status)
+		t.Fatalf("%s %s: %s %s", method, url, resp.Status, answer)
 	}
+	return string(answer)
 }
 
 // raw gives HDFS itself, without the rules of a store.
@@ -195,6 +201,21 @@ func TestDenied(t *testing.T) {
 	data, _, err := storage.ReadAll(t.Context(), owner, "d/a", 10)
 	if err != nil || string(data) != "1" {
 		t.Errorf("afterwards: %q, %v", data, err)
+	}
+}
+
+// TestFileAttributes: rights, replication and block size of what is made.
+func TestFileAttributes(t *testing.T) {
+	s := openAt(t, directory(t), hdfs.Config{User: cluster.User(), Replication: 2, BlockSize: 2 << 20})
+	put(t, s, "d/a", "1")
+	for path, want := range map[string]string{
+		"": `"permission":"700"`, "/d": `"permission":"700"`, "/.hbackup-tmp": `"permission":"700"`,
+		"/d/a": `"blockSize":2097152,"childrenNum":0,"fileId":[0-9]+,"group":"[^"]*","length":1,"modificationTime":[0-9]+,"owner":"[^"]*","pathSuffix":"","permission":"600","replication":2`,
+	} {
+		got := webhdfs(t, "GET", pathOf(t)+path, "op=GETFILESTATUS")
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%q: %s; want %s", path, got, want)
+		}
 	}
 }
 
