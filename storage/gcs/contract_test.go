@@ -17,7 +17,7 @@ func TestContractOneRequest(t *testing.T) {
 		c := configFor(t)
 		c.ChunkSize = DefaultChunkSize
 		return c
-	}, storetest.Keys(100))
+	}, storetest.Keys(100), storetest.LargeSize(24<<20))
 }
 
 // testContract runs the suite against the places that each describes.

@@ -2,8 +2,10 @@ package gcs
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
+	gcs "cloud.google.com/go/storage"
 	"golang.org/x/sync/errgroup"
 
 	"hbackup"
@@ -14,12 +16,30 @@ import (
 // service has no request that deletes many.
 const deletesAtOnce = 16
 
-// Delete removes one object.
+// Delete removes the object that is there when it begins, by its generation. So an
+// attempt that is repeated because its answer was lost does not take away what
+// somebody else has put there since, such as the next one's lease.
 func (s *Store) Delete(ctx context.Context, key storage.Key) error {
 	if err := storage.Check(ctx, "delete", s.loc, key); err != nil {
 		return err
 	}
-	err := s.object(key).Delete(ctx)
+	attrs, err := s.object(key).Attrs(ctx)
+	if err != nil {
+		return s.deleted(ctx, key, err)
+	}
+	if attrs.Generation == 0 {
+		return hbackup.E("delete", s.loc.At(key), hbackup.KindUnsupported, errNoGeneration)
+	}
+	err = s.object(key).If(gcs.Conditions{GenerationMatch: attrs.Generation}).Delete(ctx)
+	if statusOf(err) == http.StatusPreconditionFailed {
+		return nil // it is gone, and another one is there
+	}
+	return s.deleted(ctx, key, err)
+}
+
+// deleted judges the end of a deletion: a missing object is no error, and a
+// missing bucket is.
+func (s *Store) deleted(ctx context.Context, key storage.Key, err error) error {
 	switch {
 	case err == nil:
 		s.sawBucket()
@@ -30,7 +50,8 @@ func (s *Store) Delete(ctx context.Context, key storage.Key) error {
 	return s.fail(ctx, "delete", key, err)
 }
 
-// DeleteBatch removes many objects, one with each request and some at once.
+// DeleteBatch removes many objects, one with each request and some at once,
+// whatever their generation is: to ask for it would double the requests.
 func (s *Store) DeleteBatch(ctx context.Context, keys []storage.Key) ([]storage.DeleteFailure, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.fail(ctx, "delete", "", err)
@@ -52,7 +73,7 @@ func (s *Store) DeleteBatch(ctx context.Context, keys []storage.Key) ([]storage.
 		}
 		seen[key] = true
 		group.Go(func() error {
-			if err := s.Delete(ctx, key); err != nil {
+			if err := s.deleted(ctx, key, s.object(key).Delete(ctx)); err != nil {
 				mu.Lock()
 				failures = append(failures, storage.DeleteFailure{Key: key, Err: err})
 				mu.Unlock()

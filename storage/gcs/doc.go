@@ -15,7 +15,8 @@
 // # Answers that got lost
 //
 // A request can succeed although its answer does not arrive, and its repetition
-// is then refused with 412. So every put stamps the object with a random id of
+// is then refused with 412, or takes away what somebody else has put there since.
+// So Delete names the generation that it found, and every put stamps the object with a random id of
 // its own in the user metadata hbackup-put, and a put that did not clearly
 // succeed looks at the object: with its own stamp it did succeed, with another
 // one somebody else has the key. Cancelling a put that has already sent its last

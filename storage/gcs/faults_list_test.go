@@ -201,3 +201,36 @@ func TestDeleteAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestDeleteOfTheNext has the answer to a deletion lost, and another object under
+// the key by the time of the next attempt: it stays.
+func TestDeleteOfTheNext(t *testing.T) {
+	t.Parallel()
+	s, direct, p := behind(t, nil)
+	if err := putBytes(t, direct, "lease", []byte("old"), true); err != nil {
+		t.Fatal(err)
+	}
+	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		if op != opDelete || nth > 1 {
+			return false
+		}
+		resp, err := p.forward(r, r.Body)
+		if err != nil {
+			t.Errorf("forward: %v", err)
+		} else {
+			resp.Body.Close()
+		}
+		if err := putBytes(t, direct, "lease", []byte("new"), true); err != nil {
+			t.Errorf("the next one's put: %v", err)
+		}
+		reset(t, w)
+		return true
+	})
+	if err := s.Delete(t.Context(), "lease"); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.requests(opDelete); n != 2 {
+		t.Errorf("%d attempts", n)
+	}
+	checkHas(t, direct, "lease", []byte("new"))
+}

@@ -207,7 +207,7 @@ func TestLastingFaults(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s of %s", fc.name, target, shape.name), func(t *testing.T) {
-					s, direct, p := behind(t, func(c *Config) { c.RetryFor = 20 * time.Millisecond })
+					s, direct, p := behind(t, func(c *Config) { c.RetryFor = 8 * time.Millisecond })
 					p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 						return op == target && fc.do(p, w, r)
 					})
