@@ -14,15 +14,15 @@
 //
 // # Answers that got lost
 //
-// A request can succeed although its answer does not arrive, and its repetition
-// is then refused with 412, or takes away what somebody else has put there since.
-// So Delete names the generation that it found, and every put stamps the object with a random id of
-// its own in the user metadata hbackup-put, and a put that did not clearly
-// succeed looks at the object: with its own stamp it did succeed, with another
-// one somebody else has the key. Cancelling a put that has already sent its last
-// byte waits a little for the answer, because that byte may have made the object
-// visible. An upload that is given up leaves a session that nobody can see, is
-// not billed, and expires within a week.
+// A request can succeed although its answer does not arrive. Its repetition is
+// then refused with 412, or takes away what somebody else has put there since. So
+// Delete names the generation that it found, and every put stamps the object with
+// a random id of its own in the user metadata hbackup-put. A put that did not
+// clearly succeed looks at the object: with its own stamp it did succeed, with
+// another one somebody else has the key. Cancelling a put that has already sent
+// its last byte waits a little for the answer, because that byte may have made the
+// object visible. An upload that is given up leaves a session that nobody can see,
+// is not billed, and expires within a week.
 //
 // # Rights
 //
