@@ -115,6 +115,37 @@ func TestWrongSize(t *testing.T) {
 	}
 }
 
+// TestTakenMeanwhile: the key is free when the put begins, and taken, by a file or
+// by keys below it, when it ends.
+func TestTakenMeanwhile(t *testing.T) {
+	for _, ifAbsent := range []bool{true, false} {
+		for _, dir := range []bool{true, false} {
+			f := newFake()
+			s := openFake(t, f)
+			f.before = func(op, p string) error {
+				if op == "close" {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					f.add("/l/a", dir, []byte("other"))
+				}
+				return nil
+			}
+			_, err := storage.PutBytes(t.Context(), s, "a", []byte("mine"), ifAbsent)
+			f.before = nil
+			want, kind := "other", hbackup.KindExists
+			switch {
+			case dir:
+				want, kind = "", hbackup.KindConflict
+			case !ifAbsent:
+				want, kind = "mine", hbackup.KindOther
+			}
+			if hbackup.KindOf(err) != kind || content(t, s, "a") != want || len(f.left()) > 0 {
+				t.Errorf("if absent %v, directory %v: %v; %q; left %q", ifAbsent, dir, err, content(t, s, "a"), f.left())
+			}
+		}
+	}
+}
+
 // TestDirectoriesGo: somebody prunes each directory as soon as it is made, a few
 // times.
 func TestDirectoriesGo(t *testing.T) {
@@ -132,6 +163,20 @@ func TestDirectoriesGo(t *testing.T) {
 	put(t, s, "d/e/a", "1")
 	if got := content(t, s, "d/e/a"); got != "1" {
 		t.Errorf("%q", got)
+	}
+	// And is told so by the making itself, which looks behind itself.
+	mkdirs := 0
+	f.before, f.after = func(op, p string) error {
+		if op == "mkdir" && p == "/l/x" {
+			if mkdirs++; mkdirs < 4 {
+				return fail(hbackup.KindNotFound, op, p)
+			}
+		}
+		return nil
+	}, nil
+	put(t, s, "x/a", "1")
+	if mkdirs != 4 {
+		t.Errorf("%d tries to make the directory", mkdirs)
 	}
 	// The temporary file itself is not waited for.
 	f.after = func(op, p string) error {
@@ -227,18 +272,16 @@ func TestSealedIsRefused(t *testing.T) {
 func TestSweep(t *testing.T) {
 	f := newFake()
 	s := openFake(t, f)
+	put(t, openFake(t, f), "first", "") // which makes the directory
 	for i := range client.PageSize + 5 {
-		put(t, openFake(t, f), storage.Key(fmt.Sprint(i)), "")
-		n := f.nodes[fmt.Sprintf("/l/%d", i)]
-		delete(f.nodes, fmt.Sprintf("/l/%d", i))
+		n := f.add(fmt.Sprintf("/l/%s/%d", tempDir, i), false, []byte("half"))
 		if i != 7 {
 			n.modified = n.modified.Add(-abandonedAfter - time.Second)
 		}
-		f.nodes[fmt.Sprintf("/l/%s/%d", tempDir, i)] = n
 	}
 	put(t, s, "a", "1")
 	if left := f.left(); len(left) != 1 || left[0] != "/l/"+tempDir+"/7" {
-		t.Errorf("%d are left, %.200q", len(left), left)
+		t.Errorf("%d are left, one is %q", len(left), left[:min(1, len(left))])
 	}
 }
 
