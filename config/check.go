@@ -80,12 +80,16 @@ func (l *loader) reference(cfg *Config, path string, name LocationName) {
 
 func (l *loader) checkLocation(loc *Location) {
 	path := "locations." + string(loc.Name)
-	if err := loc.URL.checkLocation(); err != nil {
+	if err := loc.URL.checkLocation(len(loc.NameNodes) > 0); err != nil {
 		l.addErr(l.originOf(path+".url"), path+".url", err)
 		return
 	}
-	if loc.URL.Scheme != "s3" {
-		l.onlyS3(loc, path)
+	l.otherKinds(loc, path)
+	if loc.BlockSize%512 != 0 {
+		l.add(l.originOf(path+".block_size"), path+".block_size", "HDFS has a checksum for every 512 bytes", "%s is no multiple of 512 bytes", loc.BlockSize)
+	}
+	if loc.URL.Scheme == "gs" && (loc.PartSize%(256<<10) != 0 || loc.PartSize > 1<<30) {
+		l.add(l.originOf(path+".part_size"), path+".part_size", "the chunks of gs:// must have one", "%s is no multiple of 256 KiB up to 1 GiB", loc.PartSize)
 	}
 	for name, secret := range loc.Credentials.each() {
 		if secret.Env != "" && secret.File != "" {
@@ -95,6 +99,7 @@ func (l *loader) checkLocation(loc *Location) {
 		l.absolute(path+".credentials."+name+".file", secret.File)
 	}
 	l.absolute(path+".ca_file", loc.CAFile)
+	l.absolute(path+".credentials_file", loc.CredentialsFile)
 	switch a, s, t := loc.Credentials.AccessKey.IsSet(), loc.Credentials.SecretKey.IsSet(), loc.Credentials.SessionToken.IsSet(); {
 	case a && !s:
 		l.add(l.originOf(path+".credentials"), path+".credentials", "set both or neither", "access_key is set without secret_key")
@@ -115,15 +120,15 @@ func (l *loader) absolute(path, file string) {
 	}
 }
 
-// onlyS3 reports keys of S3 that are set for another kind of location.
-func (l *loader) onlyS3(loc *Location, path string) {
+// otherKinds reports keys that are set and belong to another kind of location.
+func (l *loader) otherKinds(loc *Location, path string) {
 	for _, n := range find("locations." + placeholder).below {
-		if n.tag.Get("s3") == "" {
+		if n.appliesTo(loc.URL.Scheme) {
 			continue
 		}
 		l.eachKey(n, path+"."+n.key, func(key string, _ *node) {
 			if s, ok := l.settings[key]; ok {
-				l.add(s.origin, key, "take the key out", "it applies to s3:// only, and the location is %s", loc.URL)
+				l.add(s.origin, key, "take the key out", "it applies to %s only, and the location is %s", n.schemes(), loc.URL)
 			}
 		})
 	}
@@ -139,19 +144,22 @@ func (l *loader) checkPlaces(cfg *Config) {
 			if x.Endpoint != y.Endpoint || x.URL == (URL{}) {
 				continue
 			}
+			other := y.URL.seenFrom(x.URL, y.NameNodes, x.NameNodes)
 			switch {
-			case x.URL == y.URL:
+			case x.URL == other:
 				l.add(l.originOf(path), path, "one place has one name; refer to "+b, "%s is the location %s already", x.URL, b)
-			case x.URL.Contains(y.URL) || y.URL.Contains(x.URL):
+			case x.URL.Contains(other) || other.Contains(x.URL):
 				l.warnings.add(l.originOf(path), path, "", "%s and the location %s (%s) lie inside each other", x.URL, b, y.URL)
 			}
 		}
 	}
 	for _, cl := range cfg.AllClusters() {
 		for _, name := range names {
-			u := cfg.Locations[LocationName(name)].URL
+			loc := cfg.Locations[LocationName(name)]
+			u := loc.URL
 			for _, dir := range []URL{cl.Root, cl.WAL} {
-				if dir != (URL{}) && (dir.Contains(u) || u.Contains(dir)) {
+				seen := dir.seenFrom(u, cl.NameNodes, loc.NameNodes)
+				if dir != (URL{}) && (seen.Contains(u) || u.Contains(seen)) {
 					path := "locations." + name + ".url"
 					l.add(l.originOf(path), path, "choose a directory outside of "+dir.String(), "%s overlaps the HBase directory %s of cluster %s", u, dir, cl.Name)
 					break

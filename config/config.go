@@ -24,7 +24,8 @@ const Version = 1
 // Tags: key is the name in the file; doc the documentation; default the value
 // when nothing is set, defaultdoc its description when it is computed; required
 // marks keys that must be set; enum lists the allowed values; min and max bound
-// numbers, sizes and durations; port is added to addresses without one.
+// numbers, sizes and durations; port is added to addresses without one; only is
+// the one kind of location that a key has a meaning for.
 type Config struct {
 	Version   int                              `key:"version" required:"true" doc:"Version of this file's format: 1."`
 	Clusters  map[hbackup.ClusterName]*Cluster `key:"clusters" doc:"The HBase clusters, by name."`
@@ -68,16 +69,22 @@ type Registry struct {
 type Location struct {
 	Name LocationName `key:"-"`
 
-	URL         URL         `key:"url" required:"true" doc:"The fully qualified place: s3://bucket/prefix or file:///directory." example:"s3://backups/hbase"`
-	Endpoint    Endpoint    `key:"endpoint" s3:"true" doc:"Address of an S3 service that is not AWS." example:"https://s3.example.org"`
-	Region      string      `key:"region" s3:"true" defaultdoc:"as the AWS SDK finds it" doc:"AWS region, or what the service calls so." example:"eu-central-1"`
-	PathStyle   bool        `key:"path_style" s3:"true" default:"false" doc:"Put the bucket into the path instead of the host name; most services that are not AWS need it."`
-	Credentials Credentials `key:"credentials" s3:"true" doc:"Access keys, by reference. Without them the AWS SDK looks at its usual places (environment, profile, instance role)."`
-	CAFile      string      `key:"ca_file" s3:"true" doc:"PEM file with the authorities that the endpoint's certificate is checked against." example:"/etc/ssl/private-ca.pem"`
+	URL             URL         `key:"url" required:"true" doc:"The fully qualified place: s3://bucket/prefix, gs://bucket/prefix, hdfs://namenode:8020/directory or file:///directory." example:"s3://backups/hbase"`
+	Endpoint        Endpoint    `key:"endpoint" only:"s3,gs" doc:"Address of an S3 service that is not AWS, or under which Google Cloud Storage is reached instead of its usual one." example:"https://s3.example.org"`
+	Region          string      `key:"region" only:"s3" defaultdoc:"as the AWS SDK finds it" doc:"AWS region, or what the service calls so." example:"eu-central-1"`
+	PathStyle       bool        `key:"path_style" only:"s3" default:"false" doc:"Put the bucket into the path instead of the host name; most services that are not AWS need it."`
+	Credentials     Credentials `key:"credentials" only:"s3" doc:"Access keys, by reference. Without them the AWS SDK looks at its usual places (environment, profile, instance role)."`
+	CredentialsFile string      `key:"credentials_file" only:"gs" defaultdoc:"the application default credentials" doc:"JSON file with the key of a service account, or with the description of a federated identity." example:"/etc/hbackup/gcs.json"`
+	CAFile          string      `key:"ca_file" only:"s3,gs" doc:"PEM file with the authorities that the endpoint's certificate is checked against." example:"/etc/ssl/private-ca.pem"`
 
-	StorageClass string `key:"storage_class" s3:"true" doc:"S3 storage class of the files; empty means the bucket's own." example:"STANDARD_IA"`
-	SSE          SSE    `key:"sse" s3:"true" doc:"Encryption by the store."`
-	PartSize     Size   `key:"part_size" s3:"true" default:"16MiB" min:"5MiB" max:"5GiB" doc:"Size of the parts of a multipart upload."`
+	StorageClass string `key:"storage_class" only:"s3,gs" doc:"Storage class of the files; empty means the bucket's own." example:"STANDARD_IA"`
+	SSE          SSE    `key:"sse" only:"s3" doc:"Encryption by the store."`
+	PartSize     Size   `key:"part_size" only:"s3,gs" default:"16MiB" min:"5MiB" max:"5GiB" doc:"Size of the parts of a multipart upload; on gs:// of the chunks of a resumable one, then a multiple of 256 KiB and 1 GiB at most."`
+
+	NameNodes   []HostPort `key:"namenodes" only:"hdfs" port:"8020" doc:"The name nodes when url names an HDFS nameservice instead of a host." example:"[nn1:8020, nn2:8020]"`
+	User        string     `key:"user" only:"hdfs" defaultdoc:"as the HDFS client finds it: HADOOP_USER_NAME, then the operating system's user" doc:"User name given to HDFS (SIMPLE authentication)." example:"backup"`
+	Replication int        `key:"replication" only:"hdfs" defaultdoc:"as the name node says" min:"1" max:"512" doc:"Replicas of each new file on HDFS." example:"2"`
+	BlockSize   Size       `key:"block_size" only:"hdfs" defaultdoc:"as the name node says" min:"1MiB" max:"16GiB" doc:"Block size of new files on HDFS, a multiple of 512 bytes." example:"256MiB"`
 }
 
 // Credentials are references to the parts of an S3 access key.

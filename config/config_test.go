@@ -45,6 +45,8 @@ locations:
     part_size: 32MiB
   old: {url: "file:///srv/backup"}
   spare: {url: "file:///srv/spare"}
+  dfs: {url: "hdfs://ns/backup", namenodes: [nn8, "nn9:9000"], user: backup, replication: 2, block_size: 256MiB}
+  gcs: {url: "gs://my_bucket.example/prefix", credentials_file: /etc/gcs.json, storage_class: NEARLINE, part_size: 8MiB}
 copy: {concurrency: 4, verify_hfile_checksums: false}
 log: {level: debug, format: json}
 `
@@ -148,6 +150,30 @@ func TestEveryKeyIsRead(t *testing.T) {
 	if got := c.Locations["main"]; !reflect.DeepEqual(got, wantMain) {
 		t.Errorf("main\ngot  %+v\nwant %+v", got, wantMain)
 	}
+	wantDFS := &Location{
+		Name:        "dfs",
+		URL:         URL{"hdfs", "ns", "/backup"},
+		SSE:         SSE{Mode: "none"},
+		PartSize:    16 << 20,
+		NameNodes:   []HostPort{"nn8:8020", "nn9:9000"},
+		User:        "backup",
+		Replication: 2,
+		BlockSize:   256 << 20,
+	}
+	if got := c.Locations["dfs"]; !reflect.DeepEqual(got, wantDFS) {
+		t.Errorf("dfs\ngot  %+v\nwant %+v", got, wantDFS)
+	}
+	wantGCS := &Location{
+		Name:            "gcs",
+		URL:             URL{"gs", "my_bucket.example", "/prefix"},
+		CredentialsFile: "/etc/gcs.json",
+		StorageClass:    "NEARLINE",
+		SSE:             SSE{Mode: "none"},
+		PartSize:        8 << 20,
+	}
+	if got := c.Locations["gcs"]; !reflect.DeepEqual(got, wantGCS) {
+		t.Errorf("gcs\ngot  %+v\nwant %+v", got, wantGCS)
+	}
 	if want := (Copy{Concurrency: 4}); c.Copy != want {
 		t.Errorf("copy %+v", c.Copy)
 	}
@@ -228,6 +254,7 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"locations.main.ca_file": "/ca", "locations.main.sse.mode": "kms", "locations.main.part_size": "7MiB",
 		"locations.main.credentials.access_key.file": "/key", "locations.main.credentials.secret_key.file": "/key",
 		"locations.main.credentials.session_token.file": "/key", "locations.old.url": "file:///x",
+		"locations.gcs.credentials_file": "/key", "locations.dfs.namenodes": "nna,nnb", "locations.dfs.replication": "3", "locations.dfs.block_size": "64MiB",
 		"copy.concurrency": "9", "copy.verify_hfile_checksums": "true", "log.level": "warn", "log.format": "text",
 	}
 	l := &loader{names: map[string][]string{"clusters": {"prod"}, "locations": {"main"}}}
@@ -237,6 +264,12 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 			return
 		}
 		n++
+		switch node.tag.Get("only") {
+		case "hdfs":
+			path = strings.Replace(path, "main", "dfs", 1)
+		case "gs":
+			path = strings.Replace(path, "main", "gcs", 1)
+		}
 		value, ok := other[path]
 		if !ok {
 			value = "text-of-a-test"

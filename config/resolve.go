@@ -25,7 +25,7 @@ func (l *loader) collect(n *node, v reflect.Value, path string) {
 	case shapeStruct:
 		loc, isLocation := v.Interface().(Location)
 		for _, c := range n.below {
-			if isLocation && loc.URL.Scheme != "s3" && c.tag.Get("s3") != "" {
+			if isLocation && !c.appliesTo(loc.URL.Scheme) {
 				continue // the key means nothing here
 			}
 			l.collect(c, v.Field(c.field), join(path, c.key))
@@ -45,6 +45,9 @@ func (l *loader) collect(n *node, v reflect.Value, path string) {
 			value.Origin, value.Set = s.origin, true
 		}
 		_, hasDefault := n.tag.Lookup("default")
+		if v.IsZero() && !hasDefault && !value.Set {
+			value.Text = "" // and not 0
+		}
 		value.Set = value.Set || hasDefault || value.Text != ""
 		l.values = append(l.values, value)
 	}

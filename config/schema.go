@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -93,6 +94,17 @@ func (n *node) keys() []string {
 		keys[i] = c.key
 	}
 	return keys
+}
+
+// appliesTo reports whether the key means anything to locations of the scheme.
+func (n *node) appliesTo(scheme string) bool {
+	only := n.tag.Get("only")
+	return only == "" || slices.Contains(strings.Split(only, ","), scheme)
+}
+
+// schemes names those that the key applies to, for messages.
+func (n *node) schemes() string {
+	return strings.ReplaceAll(n.tag.Get("only"), ",", ":// and ") + "://"
 }
 
 // isValue reports whether the key is set as a whole: it has no keys below it.

@@ -93,7 +93,7 @@ func parseHostPort(s, port string) (HostPort, error) {
 	return HostPort(net.JoinHostPort(host, p)), nil
 }
 
-// Endpoint is the address of an S3 service: http or https, a host, no path.
+// Endpoint is the address of an object store: http or https, a host, no path.
 type Endpoint string
 
 // UnmarshalText checks the address.
@@ -102,10 +102,10 @@ func (e *Endpoint) UnmarshalText(b []byte) error {
 	u, err := url.Parse(string(b))
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return hinted(hint, "%q is not the address of an S3 service", b)
+		return hinted(hint, "%q is not the address of an object store", b)
 	case u.User != nil:
 		// The text may hold a password, so it is not repeated.
-		return hinted("put the access key under credentials", "the address holds a user name")
+		return hinted("put keys under credentials, or name a credentials_file", "the address holds a user name")
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return hinted(hint, "%q: only a scheme, a host and a port belong here", b)
 	}

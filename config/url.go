@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,8 +64,33 @@ func (u URL) Contains(o URL) bool {
 		(u.Path == o.Path || strings.HasPrefix(o.Path, u.Path+"/"))
 }
 
+// seenFrom gives u with the host of o when both are the same HDFS under different
+// names: with and without the port, or a nameservice and one of its name nodes.
+func (u URL) seenFrom(o URL, uNodes, oNodes []HostPort) URL {
+	if u.Scheme == "hdfs" && o.Scheme == "hdfs" {
+		theirs := o.nameNodes(oNodes)
+		for _, node := range u.nameNodes(uNodes) {
+			if slices.Contains(theirs, node) {
+				u.Host = o.Host
+			}
+		}
+	}
+	return u
+}
+
+// nameNodes gives the addresses under which an HDFS is known.
+func (u URL) nameNodes(nodes []HostPort) []HostPort {
+	if len(nodes) > 0 {
+		return nodes
+	}
+	if address, err := parseHostPort(u.Host, "8020"); err == nil {
+		return []HostPort{address}
+	}
+	return nil
+}
+
 // checkLocation reports why no backups can be kept at u.
-func (u URL) checkLocation() error {
+func (u URL) checkLocation(nameNodes bool) error {
 	switch u.Scheme {
 	case "s3":
 		return checkBucket(u.Host)
@@ -76,10 +102,36 @@ func (u URL) checkLocation() error {
 			return hinted("name a directory of its own, as file:///srv/hbackup", "the root directory of the machine cannot be a location")
 		}
 		return nil
-	case "gs", "hdfs":
-		return hinted("this version writes to s3:// and file://", "locations of the kind %s:// are not supported yet", u.Scheme)
+	case "hdfs":
+		return u.checkHDFS(nameNodes)
+	case "gs":
+		return checkGoogleBucket(u.Host)
+	case "viewfs", "webhdfs", "swebhdfs":
+		return hinted("name the HDFS itself, as hdfs://nn1:8020/backups", "there are no locations of the kind %s://", u.Scheme)
 	}
-	return hinted("write s3://bucket/prefix or file:///directory", "there are no locations of the kind %s://", u.Scheme)
+	return hinted("write s3://bucket/prefix, gs://bucket/prefix, hdfs://nn1:8020/directory or file:///directory", "there are no locations of the kind %s://", u.Scheme)
+}
+
+// checkHDFS applies the rules of HDFS to a location.
+func (u URL) checkHDFS(nameNodes bool) error {
+	const example = "write it as hdfs://nn1:8020/backups"
+	if u.Host == "" {
+		return hinted(example, "%q names no name node", u)
+	}
+	if !nameNodes {
+		if _, err := parseHostPort(u.Host, "8020"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case u.Path == "":
+		return hinted(example, "the root directory of an HDFS cannot be a location")
+	case strings.Contains(u.Path, ":"):
+		return hinted("choose another directory", "%q holds a colon, which HDFS does not allow", u.Path)
+	case strings.HasPrefix(u.Path+"/", "/.reserved/"), strings.Contains(u.Path+"/", "/.snapshot/"):
+		return hinted("choose another directory", "HDFS keeps the name in %q for itself", u.Path)
+	}
+	return nil
 }
 
 // checkRoot reports why u can be no directory of HBase.
@@ -124,6 +176,22 @@ func checkBucket(name string) error {
 		if !letter && !(inner && (c == '.' || c == '-')) {
 			return hinted(hint, "%q is not a bucket name", name)
 		}
+	}
+	return nil
+}
+
+// checkGoogleBucket applies the rules of Google Cloud Storage.
+func checkGoogleBucket(name string) error {
+	const hint = "bucket names have 3 to 63 lower-case letters, digits, '-', '_' and '.', and up to 222 with dots in between"
+	if name == "" {
+		return errors.New("the URL names no bucket")
+	}
+	bad := len(name) < 3 || len(name) > 222 || strings.Trim(name[:1]+name[len(name)-1:], "-_.") != name[:1]+name[len(name)-1:]
+	for label := range strings.SplitSeq(name, ".") {
+		bad = bad || label == "" || len(label) > 63
+	}
+	if bad || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+		return hinted(hint, "%q is not a bucket name", name)
 	}
 	return nil
 }

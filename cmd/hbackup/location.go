@@ -9,6 +9,8 @@ import (
 	"hbackup/config"
 	"hbackup/storage"
 	"hbackup/storage/file"
+	"hbackup/storage/gcs"
+	"hbackup/storage/hdfs"
 	"hbackup/storage/s3"
 )
 
@@ -17,6 +19,12 @@ func openLocation(ctx context.Context, loc *config.Location, log *slog.Logger) (
 	switch loc.URL.Scheme {
 	case storage.SchemeFile:
 		return file.Open(storage.Place{Scheme: storage.SchemeFile, Path: loc.URL.Path})
+	case storage.SchemeHDFS:
+		return hdfs.Open(storage.Place{Scheme: storage.SchemeHDFS, Host: loc.URL.Host, Path: loc.URL.Path}, hdfs.Config{
+			NameNodes: addresses(loc.NameNodes), User: loc.User, Replication: loc.Replication, BlockSize: int64(loc.BlockSize),
+		})
+	case storage.SchemeGS:
+		return gcs.New(ctx, gcsConfig(loc))
 	case storage.SchemeS3:
 		return s3.New(ctx, s3Config(loc, log))
 	}
@@ -43,6 +51,18 @@ func s3Config(loc *config.Location, log *slog.Logger) s3.Config {
 		KMSKey:   loc.SSE.KMSKey,
 		PartSize: int64(loc.PartSize),
 		Logger:   log,
+	}
+}
+
+func gcsConfig(loc *config.Location) gcs.Config {
+	return gcs.Config{
+		Bucket:          loc.URL.Host,
+		Prefix:          strings.TrimPrefix(loc.URL.Path, "/"),
+		Endpoint:        string(loc.Endpoint),
+		CAFile:          loc.CAFile,
+		CredentialsFile: loc.CredentialsFile,
+		StorageClass:    loc.StorageClass,
+		ChunkSize:       int64(loc.PartSize),
 	}
 }
 

@@ -12,15 +12,25 @@ import (
 	"hbackup"
 )
 
-// gatewayBinary gives the path of the S3 gateway, built from the module e2e/tools.
+// gatewayBinary gives the path of the S3 gateway.
 func gatewayBinary(ctx context.Context) (string, error) {
+	return toolBinary(ctx, "versitygw", "github.com/versity/versitygw/cmd/versitygw")
+}
+
+// fakeGCSBinary gives the path of the stand-in for Google Cloud Storage.
+func fakeGCSBinary(ctx context.Context) (string, error) {
+	return toolBinary(ctx, "fake-gcs-server", "github.com/fsouza/fake-gcs-server")
+}
+
+// toolBinary gives the path of a program that is built from the module e2e/tools.
+func toolBinary(ctx context.Context, name, pkg string) (string, error) {
 	tools, err := toolsDir()
 	if err != nil {
 		return "", err
 	}
 	var pins [][]byte
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(tools, name))
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(tools, file))
 		if err != nil {
 			return "", err
 		}
@@ -30,18 +40,17 @@ func gatewayBinary(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := entry(ctx, "versitygw-"+hashOf(append(pins, goVersion)...), func(dir string) error {
-		return run(ctx, tools, "go", "build", "-mod=readonly", "-o", filepath.Join(dir, "versitygw"),
-			"github.com/versity/versitygw/cmd/versitygw")
+	dir, err := entry(ctx, name+"-"+hashOf(append(pins, goVersion)...), func(dir string) error {
+		return run(ctx, tools, "go", "build", "-mod=readonly", "-o", filepath.Join(dir, name), pkg)
 	})
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "versitygw"), nil
+	return filepath.Join(dir, name), nil
 }
 
 // toolsDir finds e2e/tools from any directory of the tree. It is a module of its
-// own, so that the gateway's dependencies stay out of hbackup's.
+// own, so that the dependencies of the tools stay out of hbackup's.
 func toolsDir() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -55,6 +55,12 @@ func Prepare(ctx context.Context, say Progress, versions ...Version) error {
 		return err
 	}
 	say("S3 gateway: %s (%.1f s)", binary, time.Since(started).Seconds())
+	started = time.Now()
+	say("fake GCS server: build")
+	if binary, err = fakeGCSBinary(ctx); err != nil {
+		return err
+	}
+	say("fake GCS server: %s (%.1f s)", binary, time.Since(started).Seconds())
 	return nil
 }
 

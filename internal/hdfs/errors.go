@@ -26,8 +26,9 @@ var (
 // errCannotTell is the cause when the name node's answers are sealed.
 var errCannotTell = errors.New("whether the file is still open for writing cannot be seen, because RPC is sealed (hadoop.rpc.protection)")
 
-// errReplaced is the cause when another file has taken the path during a read.
-var errReplaced = errors.New("another file has taken this path while it was read")
+// ErrReplaced is the cause when another file has taken the path during a read or
+// an opening.
+var ErrReplaced = errors.New("another file has taken this path while it was read")
 
 // exceptionKinds classes Java exceptions by the last segment of their class name.
 var exceptionKinds = map[string]hbackup.Kind{
@@ -103,6 +104,9 @@ func explainException(op, uri string, a answer) *hbackup.Error {
 	kind := exceptionKinds[class]
 	if kind == hbackup.KindOther {
 		kind = kindOfMessage(text)
+	}
+	if class == "AccessControlException" && strings.Contains(text, "is not a directory") {
+		kind = hbackup.KindConflict // as Hadoop 2 says that a parent is a file
 	}
 	e := hbackup.E(op, uri, kind, cause)
 	switch {

@@ -3,6 +3,8 @@ package hdfs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -59,6 +61,45 @@ func (h *FS) ReadDir(ctx context.Context, p string) (infos []files.Info, err err
 	return infos, err
 }
 
+// PageSize is how many entries ReadDirPage gives, the usual limit of one answer
+// of the name node (dfs.ls.limit).
+const PageSize = 1000
+
+// ReadDirPage gives the entries of a directory that come after a name, at most
+// PageSize of them. If there are fewer, they were the last. They come in the name
+// node's order, which is that of the names' bytes taken as signed numbers: those
+// beyond ASCII come before those of ASCII, at each place of the name.
+func (h *FS) ReadDirPage(ctx context.Context, p, after string) (infos []files.Info, err error) {
+	const op = "list"
+	if err := h.check(ctx, op, p); err != nil {
+		return nil, err
+	}
+	err = h.call(ctx, op, p, repeatable, func(s *session) error {
+		dir, err := s.client.Open(p)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		if !dir.Stat().IsDir() {
+			return files.NotADirectory(op, h.uri(p))
+		}
+		s.listAfter(after)
+		entries, err := dir.Readdir(PageSize)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		infos = make([]files.Info, 0, len(entries))
+		for _, fi := range entries {
+			infos = append(infos, infoOf(path.Join(p, fi.Name()), fi))
+		}
+		if n := len(infos); n > 0 && infos[n-1].Name == after {
+			return hbackup.Errorf(op, h.uri(p), hbackup.KindCorrupt, "the name node lists %q after itself", after)
+		}
+		return nil
+	})
+	return infos, err
+}
+
 // MkdirAll makes a directory and its parents.
 func (h *FS) MkdirAll(ctx context.Context, p string) error {
 	const op = "make directory"
@@ -88,6 +129,22 @@ func (h *FS) MkdirAll(ctx context.Context, p string) error {
 // Remove removes a file or an empty directory; a missing one is no error.
 func (h *FS) Remove(ctx context.Context, p string) error {
 	return h.remove(ctx, "remove", p, func(s *session) error { return s.client.Remove(p) })
+}
+
+// RemoveEmptyDir removes a directory if it is empty, and never a file: one may
+// have taken the path since somebody looked, and HDFS has one call for both. So
+// the directory is named by its inode number. One that is not empty is
+// KindConflict, a path that is no directory KindNotFound.
+func (h *FS) RemoveEmptyDir(ctx context.Context, p string) error {
+	const op = "remove directory"
+	info, err := h.Stat(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case !info.Dir || info.ID == 0:
+		return hbackup.Errorf(op, h.uri(p), hbackup.KindNotFound, "there is no such directory")
+	}
+	return h.Remove(ctx, fmt.Sprintf("/.reserved/.inodes/%d", info.ID))
 }
 
 // RemoveAll removes a tree; a missing one is no error.

@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 		"encrypted, old":    {status(0, 1, with(15, encryptionInfo())), located(0, false), ErrEncrypted, hbackup.KindUnsupported},
 		"encrypted, blocks": {status(0, 1), located(0, false, func(b []byte) []byte { return field(b, 6, encryptionInfo()) }), ErrEncrypted, hbackup.KindUnsupported},
 		"erasure-coded":     {status(0, 1, with(18, flagErasure)), located(0, false), ErrErasureCoded, hbackup.KindUnsupported},
-		"grown in between":  {status(0, 1), located(5, false), errReplaced, hbackup.KindConflict},
+		"grown in between":  {status(0, 1), located(5, false), ErrReplaced, hbackup.KindConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := connectTo(t, nil, startNameNode(t, oneFile(test.status, test.blocks)))

@@ -50,11 +50,9 @@ func (c *nnConn) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	method := requestMethod(b)
-	if method == "rename2" && !c.s.mayReplace() {
-		var err error
-		if b, err = withoutOverwrite(b); err != nil {
-			return 0, c.fail(err)
-		}
+	sent, err := c.s.amended(method, b)
+	if err != nil {
+		return 0, c.fail(err)
 	}
 	c.mu.Lock()
 	c.method = method
@@ -66,11 +64,10 @@ func (c *nnConn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetDeadline(time.Now().Add(c.s.cfg.CallTimeout)); err != nil {
 		return 0, c.fail(err)
 	}
-	n, err := c.Conn.Write(b)
-	if err != nil {
-		return n, c.fail(err)
+	if _, err := c.Conn.Write(sent); err != nil {
+		return 0, c.fail(err)
 	}
-	return n, nil
+	return len(b), nil
 }
 
 func (c *nnConn) Read(b []byte) (int, error) {

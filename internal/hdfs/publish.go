@@ -2,10 +2,6 @@ package hdfs
 
 import (
 	"context"
-	"fmt"
-	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"hbackup"
 	"hbackup/internal/files"
@@ -54,52 +50,13 @@ func (h *FS) Publish(ctx context.Context, file files.Info, to string, replace bo
 			return hbackup.Errorf(op, h.uri(to), hbackup.KindConflict, "there is a directory under this name")
 		case statErr == nil && !replace:
 			return hbackup.Errorf(op, h.uri(to), hbackup.KindExists, "there is a file under this name")
-		case statErr != nil && !hbackup.IsKind(statErr, hbackup.KindNotFound) && unknown:
+		case statErr != nil && !hbackup.IsKind(statErr, hbackup.KindNotFound) && (unknown || lost > 0):
 			return statErr
+		case lost > 0 && hbackup.IsKind(err, hbackup.KindNotFound):
+			// An answer was lost, and the file is under neither name any more.
+			return hbackup.Errorf(op, h.uri(to), hbackup.KindUnavailable, "it cannot be told whether it was done: the name node's answer was lost and the file is gone")
 		case !unknown || lost == maxLost:
 			return err
 		}
 	}
-}
-
-// withoutOverwrite gives the request rename2 with the flag that asks for the
-// replacing of a file put out. The library always sets it and has no other call.
-//
-// The flag is field 3 of Rename2RequestProto, the third message of the packet.
-func withoutOverwrite(packet []byte) ([]byte, error) {
-	packet = slices.Clone(packet)
-	if len(packet) >= 4 {
-		_, rest, _ := delimited(packet[4:])
-		_, rest, _ = delimited(rest)
-		if request, _, ok := delimited(rest); ok {
-			if flag := overwriteFlag(request); flag != nil {
-				*flag = 0
-				return packet, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("the request to rename without replacing could not be made")
-}
-
-// overwriteFlag finds the one byte of the flag's value; nil if there is not
-// exactly one.
-func overwriteFlag(request []byte) (flag *byte) {
-	for len(request) > 0 {
-		number, kind, used := protowire.ConsumeTag(request)
-		if used < 0 {
-			return nil
-		}
-		request = request[used:]
-		if used = protowire.ConsumeFieldValue(number, kind, request); used < 0 {
-			return nil
-		}
-		if number == 3 {
-			if flag != nil || kind != protowire.VarintType || used != 1 {
-				return nil
-			}
-			flag = &request[0]
-		}
-		request = request[used:]
-	}
-	return flag
 }

@@ -3,6 +3,7 @@ package hdfs
 import (
 	"bytes"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type names struct {
 	lose     int  // so many answers to rename2 are lost
 	before   bool // and lost before the name node has done anything
 	replaced int
+	then     func(*names) // done when an answer was lost
 }
 
 func (n *names) answer(method string, request []byte) fakeAnswer {
@@ -46,6 +48,9 @@ func (n *names) answer(method string, request []byte) fakeAnswer {
 		a := n.rename(string(src), string(dst), varintField(request, 3) != 0)
 		if n.lose > 0 {
 			n.lose--
+			if n.then != nil {
+				n.then(n)
+			}
 			return fakeAnswer{hangUp: true}
 		}
 		return a
@@ -113,6 +118,55 @@ func TestPublish(t *testing.T) {
 				t.Errorf("the name node has %v, %d were replaced", n.inodes, n.replaced)
 			}
 		})
+	}
+}
+
+// TestPublishedAndGoneSince: the answer is lost, and before anybody can look the
+// file has been replaced or deleted by somebody else. It cannot be told whether
+// it was published, so it must not be said that it was not.
+func TestPublishedAndGoneSince(t *testing.T) {
+	for name, then := range map[string]func(n *names){
+		"replaced": func(n *names) { n.inodes["/a"] = 9 },
+		"deleted":  func(n *names) { delete(n.inodes, "/a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &names{inodes: map[string]uint64{"/tmp/f": 7}, lose: 1, then: then}
+			fs := connectTo(t, nil, startNameNode(t, n.answer))
+			wantKind(t, fs.Publish(t.Context(), files.Info{Path: "/tmp/f", ID: 7, Size: 5}, "/a", true), hbackup.KindUnavailable)
+		})
+	}
+}
+
+// TestPublishOverAFailOver: the active name node carries the call out, or does
+// not, and dies; the other one becomes active and has the same names.
+func TestPublishOverAFailOver(t *testing.T) {
+	for _, done := range []bool{true, false} {
+		shared := &names{inodes: map[string]uint64{"/tmp/f": 7}}
+		var active atomic.Int32
+		node := func(i int32) *fakeNameNode {
+			return startNameNode(t, func(method string, request []byte) fakeAnswer {
+				switch {
+				case active.Load() != i && method != renewLease:
+					return fakeAnswer{exception: "org.apache.hadoop.ipc.StandbyException", message: "Operation category WRITE is not supported in state standby"}
+				case method == "rename2" && i == 0:
+					if done {
+						shared.answer(method, request)
+					}
+					active.Store(1)
+					return fakeAnswer{hangUp: true}
+				}
+				return shared.answer(method, request)
+			})
+		}
+		first, second := node(0), node(1)
+		fs := connectTo(t, nil, first, second)
+		err := fs.Publish(t.Context(), files.Info{Path: "/tmp/f", ID: 7, Size: 5}, "/a", false)
+		if err != nil || shared.inodes["/a"] != 7 || shared.inodes["/tmp/f"] != 0 {
+			t.Fatalf("carried out %v: %v; the names are %v", done, err, shared.inodes)
+		}
+		if want := map[bool]int{false: 1}[done]; second.count("rename2") != want {
+			t.Errorf("carried out %v: the second name node was asked to rename %d times; want %d", done, second.count("rename2"), want)
+		}
 	}
 }
 

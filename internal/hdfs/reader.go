@@ -75,7 +75,7 @@ func (r *reader) openWith(s *session, op string) error {
 	}
 	info := infoOf(r.path, f.Stat())
 	if r.info.Path != "" && (info.ID != r.info.ID || info.Size != r.info.Size) {
-		return hbackup.E("read", uri, hbackup.KindConflict, errReplaced)
+		return hbackup.E("read", uri, hbackup.KindConflict, ErrReplaced)
 	}
 	if err := files.CheckReadable(op, uri, info, r.pos); err != nil {
 		return err
@@ -197,7 +197,7 @@ func blocksRefusal(op, uri string, a answer, info files.Info) error {
 			WithHint("its end is not known before it is closed; a file left open by a dead writer is closed by hdfs debug recoverLease -path")
 	}
 	if int64(a.file.length) != info.Size {
-		return hbackup.E(op, uri, hbackup.KindConflict, errReplaced)
+		return hbackup.E(op, uri, hbackup.KindConflict, ErrReplaced)
 	}
 	return nil
 }

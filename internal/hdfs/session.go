@@ -31,8 +31,9 @@ type session struct {
 	dead    error       // why the session is over
 	nn      *nnConn     // the current connection to a name node
 	dn      map[*dnConn]struct{}
-	writing bool // connections to data nodes are those of a writer
-	replace bool // a file that is renamed may replace another
+	writing bool   // connections to data nodes are those of a writer
+	replace bool   // a file that is renamed may replace another
+	after   string // the name after which a directory is listed
 	calls   map[string]int
 	answer  answer // of the last call by the user
 	file    answer // of the last call that said something about a file's bytes
@@ -92,7 +93,7 @@ func (s *session) bind(ctx context.Context) {
 	s.mu.Lock()
 	s.ctx = ctx
 	s.answer, s.file = answer{}, answer{}
-	s.writing, s.replace = false, false
+	s.writing, s.replace, s.after = false, false, ""
 	s.mu.Unlock()
 	unwatch := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })
 	s.mu.Lock()
@@ -237,10 +238,25 @@ func (s *session) allowReplacing(allowed bool) {
 	s.mu.Unlock()
 }
 
-func (s *session) mayReplace() bool {
+func (s *session) listAfter(name string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.replace
+	s.after = name
+	s.mu.Unlock()
+}
+
+// amended gives a request as it is sent: what the library has no parameter for is
+// put into it.
+func (s *session) amended(method string, packet []byte) ([]byte, error) {
+	s.mu.Lock()
+	replace, after := s.replace, s.after
+	s.mu.Unlock()
+	switch {
+	case method == "rename2" && !replace:
+		return withoutOverwrite(packet)
+	case method == "getListing" && after != "":
+		return withStart(packet, after)
+	}
+	return packet, nil
 }
 
 // outcomeUnknown reports that a call of the user was sent and not answered.

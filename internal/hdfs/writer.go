@@ -164,19 +164,18 @@ func (w *Writer) complete() error {
 	}
 }
 
-// verify asks the name node what the file has become.
+// verify asks the name node what the file has become, by another connection if
+// need be: the file is closed.
 func (w *Writer) verify() error {
-	return w.s.do(func(s *session) error {
-		fi, err := s.client.Stat(w.path)
-		if err != nil {
-			return err
-		}
-		w.info = infoOf(w.path, fi)
-		if fi.Size() != w.written {
-			return hbackup.Errorf("close", w.fs.uri(w.path), hbackup.KindCorrupt, "%d bytes written but the file holds %d", w.written, fi.Size())
-		}
-		return nil
-	})
+	info, err := w.fs.Stat(w.ctx, w.path)
+	if err != nil {
+		return err
+	}
+	w.info = info
+	if info.Size != w.written {
+		return hbackup.Errorf("close", w.fs.uri(w.path), hbackup.KindCorrupt, "%d bytes written but the file holds %d", w.written, info.Size)
+	}
+	return nil
 }
 
 // Abort gives up and removes what was written.

@@ -1,0 +1,62 @@
+// Package gcsstore tests hbackup/storage/gcs against a server that others wrote.
+package gcsstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"hbackup/e2e/servers"
+	"hbackup/storage"
+	"hbackup/storage/gcs"
+	"hbackup/storage/storetest"
+)
+
+const bucket = "backups"
+
+var server *servers.GCS
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	var err error
+	if server, err = servers.StartGCS(context.Background(), servers.GCSOptions{Buckets: []string{bucket}}); err != nil {
+		return 1, err
+	}
+	defer server.Stop()
+	return m.Run(), nil
+}
+
+const chunk = 256 << 10
+
+// open gives a store at a prefix of the test's own.
+func open(t *testing.T) storage.Store {
+	t.Helper()
+	prefix := path.Base(path.Dir(t.TempDir())) + "/hbase"
+	s, err := gcs.New(t.Context(), gcs.Config{Bucket: bucket, Prefix: prefix, Endpoint: server.Endpoint(), ChunkSize: chunk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestContract(t *testing.T) {
+	marker := storetest.FolderMarker(func(t *testing.T, s storage.Store, name string) {
+		full := strings.TrimPrefix(string(s.Location())+"/"+name, "gs://"+bucket+"/")
+		if err := server.CreateEmpty(t.Context(), bucket, full); err != nil {
+			t.Fatal(err)
+		}
+	})
+	// The server is slow with many objects and with many chunks.
+	storetest.Run(t, open, storetest.PartSize(chunk), storetest.Keys(1200), storetest.LargeSize(16<<20), marker)
+}

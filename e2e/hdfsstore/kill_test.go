@@ -1,0 +1,149 @@
+package hdfsstore
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hbackup"
+	"hbackup/storage"
+	"hbackup/storage/hdfs"
+)
+
+// childEnv makes the test binary a writer that puts until it is killed.
+const childEnv = "HBACKUP_HDFS_TEST_CHILD"
+
+// writeForEver puts objects whose content follows from their key, and says each
+// time how far it got. Every third put overwrites. Each body stops once in its
+// middle to say so.
+func writeForEver(at string) {
+	s, err := open(at, hdfs.Config{User: os.Getenv(childEnv + "_USER")})
+	if err != nil {
+		panic(err)
+	}
+	for i := 0; ; i++ {
+		body := bodyOf(i)
+		opts := storage.PutOptions{Size: int64(len(body)), IfAbsent: i%3 != 2}
+		if _, err := s.Put(context.Background(), keyOf(i), &halting{left: body, half: len(body) / 2, put: i}, opts); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println("put", i)
+	}
+}
+
+func keyOf(i int) storage.Key {
+	if i%3 == 2 {
+		return "d/same"
+	}
+	return storage.Key(fmt.Sprintf("d/%d/%d", i%3, i))
+}
+
+// halting is a body that says when its half was taken.
+type halting struct {
+	left []byte
+	half int
+	put  int
+}
+
+func (h *halting) Read(p []byte) (int, error) {
+	if h.half == 0 {
+		fmt.Println("half", h.put)
+		h.half = -1
+	}
+	n := len(h.left)
+	if h.half > 0 {
+		n = h.half
+	}
+	n = copy(p, h.left[:n])
+	h.left = h.left[n:]
+	if h.half > 0 {
+		h.half -= n
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// bodyOf starts with its number and goes on with what follows from it, over some
+// blocks of HDFS.
+func bodyOf(i int) []byte {
+	rnd := rand.New(rand.NewPCG(uint64(i), 1))
+	return []byte(strconv.Itoa(i) + "\n" + strings.Repeat(strconv.Itoa(i*7)+",", 1000+rnd.IntN(600_000)))
+}
+
+// TestKilledWriter kills a writer again and again, in the middle of a body or
+// anywhere behind a put, and looks at what is there: all that it reported,
+// nothing that is half, no file left open under a key. What it left in the
+// directory of temporary files is no object.
+func TestKilledWriter(t *testing.T) {
+	for round := range 10 {
+		at := fmt.Sprintf("%s-%d", directory(t), round)
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_USER="+cluster.User())
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		reported, stopAt, inBody := -1, rand.IntN(12), round%2 == 0
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			word, text, _ := strings.Cut(lines.Text(), " ")
+			n, err := strconv.Atoi(text)
+			if err != nil || word != "put" && word != "half" {
+				t.Fatalf("the writer says %q", lines.Text())
+			}
+			if word == "put" {
+				reported = n
+			}
+			if n >= stopAt && (word == "half") == inBody {
+				for range rand.IntN(3_000_000) { // somewhere inside what it does now
+				}
+				cmd.Process.Kill()
+			}
+		}
+		cmd.Wait() // killed, as it must
+		s := openAt(t, at, hdfs.Config{User: cluster.User()})
+		checkAfterKill(t, s, reported)
+		putAgain(t, s, reported+1)
+	}
+}
+
+// checkAfterKill reads everything. The store refuses files that are open.
+func checkAfterKill(t *testing.T, s storage.Store, reported int) {
+	t.Helper()
+	seen := map[int]bool{}
+	for obj, err := range s.List(t.Context(), "", storage.ListOptions{}) {
+		must(t, err)
+		data, _, err := storage.ReadAll(t.Context(), s, obj.Key, 16<<20)
+		must(t, err)
+		number, _, _ := strings.Cut(string(data), "\n")
+		i, err := strconv.Atoi(number)
+		if err != nil || string(data) != string(bodyOf(i)) {
+			t.Fatalf("%s has %d bytes that are no whole body", obj.Key, len(data))
+		}
+		seen[i] = true
+	}
+	for i := range reported + 1 {
+		if i%3 != 2 && !seen[i] {
+			t.Fatalf("put %d was reported and is not there", i)
+		}
+	}
+}
+
+// putAgain does the put that was killed. Nothing of it stands in the way; it may
+// have been done.
+func putAgain(t *testing.T, s storage.Store, i int) {
+	t.Helper()
+	_, err := storage.PutBytes(t.Context(), s, keyOf(i), bodyOf(i), i%3 != 2)
+	if err != nil && !hbackup.IsKind(err, hbackup.KindExists) {
+		t.Fatal(err)
+	}
+	checkAfterKill(t, s, i)
+}

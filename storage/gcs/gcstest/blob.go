@@ -1,0 +1,118 @@
+package gcstest
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"hash"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// inMemory is how many bytes of one content are kept in memory at most.
+const inMemory = 256 << 10
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// blob is a content that grows at its end: in memory while it is small, in a
+// file from then on. Its checksums are computed as it grows. When it is complete
+// it does not change any more, and can be read by many at once.
+type blob struct {
+	dir  string
+	mem  []byte
+	file *os.File // while it grows
+	path string
+	size int64
+	crc  uint32
+	md5  hash.Hash
+}
+
+func (s *Server) newBlob() *blob { return &blob{dir: s.dir, md5: md5.New()} }
+
+// Write appends.
+func (b *blob) Write(p []byte) (int, error) {
+	if b.path == "" && b.size+int64(len(p)) > inMemory {
+		if err := b.spill(); err != nil {
+			return 0, err
+		}
+	}
+	if b.file != nil {
+		if n, err := b.file.Write(p); err != nil {
+			return n, err
+		}
+	} else {
+		b.mem = append(b.mem, p...)
+	}
+	b.size += int64(len(p))
+	b.crc = crc32.Update(b.crc, castagnoli, p)
+	b.md5.Write(p)
+	return len(p), nil
+}
+
+// spill moves the bytes into a file.
+func (b *blob) spill() error {
+	f, err := os.CreateTemp(b.dir, "blob-")
+	if err != nil {
+		return err
+	}
+	b.file, b.path = f, f.Name()
+	_, err = f.Write(b.mem)
+	b.mem = nil
+	return err
+}
+
+// seal ends the growing.
+func (b *blob) seal() error {
+	if b.file == nil {
+		return nil
+	}
+	f := b.file
+	b.file = nil
+	return f.Close()
+}
+
+// drop removes the content. Who has opened it can still read it.
+func (b *blob) drop() {
+	if b == nil {
+		return
+	}
+	b.seal()
+	if b.path != "" {
+		os.Remove(b.path)
+	}
+}
+
+// open gives n bytes from an offset on. With the lock held the content cannot be
+// dropped in between.
+func (b *blob) open(offset, n int64) (io.ReadCloser, error) {
+	if b.path == "" {
+		return io.NopCloser(bytes.NewReader(b.mem[offset : offset+n])), nil
+	}
+	f, err := os.Open(b.path)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(f, offset, n), f}, nil
+}
+
+// appendTo copies the whole content to another one.
+func (b *blob) appendTo(to *blob) error {
+	r, err := b.open(0, b.size)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(to, r)
+	return err
+}
+
+func (b *blob) crc32c() string {
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, b.crc))
+}
+
+func (b *blob) md5Hash() string { return base64.StdEncoding.EncodeToString(b.md5.Sum(nil)) }
