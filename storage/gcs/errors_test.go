@@ -146,7 +146,7 @@ func TestAnswersOfStores(t *testing.T) {
 		{503, "backendError", hbackup.KindUnavailable},
 		{504, "", hbackup.KindUnavailable},
 	} {
-		s, _, p := behind(t, func(c *Config) { c.RetryFor = 2 * time.Millisecond })
+		s, _, p := behind(t, func(c *Config) { c.RetryFor = 20 * time.Millisecond })
 		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return refuse(w, r, tc.status, tc.reason)
 		})
