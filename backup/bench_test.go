@@ -46,7 +46,7 @@ func BenchmarkTenGiBFile(b *testing.B) {
 }
 
 func benchTenGiB(b *testing.B, store storage.Store) {
-	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as cmd/hbackup does
+	defer debug.SetGCPercent(debug.SetGCPercent(33)) // as cmd/hbackup does
 	const size = 10 << 30
 	w := newWorld(b)
 	w.addFile(b, orders, "2.6-none.hfile")

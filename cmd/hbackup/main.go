@@ -16,10 +16,10 @@ import (
 var version = "dev"
 
 func main() {
-	// Most of the memory is buffers, which are kept: garbage may come to half as
+	// Most of the memory is buffers, which are kept: garbage may come to a third as
 	// much beside them, not to as much again.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(33)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
