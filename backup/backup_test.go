@@ -117,6 +117,14 @@ func TestRefusalsWriteNothing(t *testing.T) {
 	}
 }
 
+func TestEveryMissingTableIsNamed(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.run("x", w.store, hbackup.TableName{Namespace: "ns", Qualifier: "nope"}, orders, hbackup.TableName{Namespace: "ns", Qualifier: "neither"})
+	if !hbackup.IsKind(err, hbackup.KindNotFound) || !strings.Contains(err.Error(), "ns:nope, ns:neither") || !strings.Contains(hbackup.HintOf(err), "no table was backed up") {
+		t.Errorf("%v (%s)", err, hbackup.HintOf(err))
+	}
+}
+
 // Every call to the store fails once, before and after its effect: the run may
 // fail, but nothing that does not verify is ever committed, and the same request
 // afterwards makes exactly one image.

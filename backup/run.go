@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hbackup"
@@ -174,6 +175,31 @@ func (r *run) sameAs(job catalog.Job) error {
 	return catalog.SameRequest(r.store, job, catalog.Job{Request: r.req.ID, Verb: "backup", Cluster: r.req.Cluster, Tables: r.req.Tables})
 }
 
+// lookUpTables names every table that is not there; a wrong name stops the whole
+// backup before it begins.
+func (r *run) lookUpTables(ctx context.Context) error {
+	var missing []string
+	var first error
+	for _, t := range r.req.Tables {
+		_, err := r.src.Master.TableState(ctx, t)
+		if hbackup.IsKind(err, hbackup.KindNotFound) {
+			missing = append(missing, t.String())
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		if err != nil {
+			return hbackup.E("look up table", t.String(), hbackup.KindOther, err)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return hbackup.E("look up table", strings.Join(missing, ", "), hbackup.KindOther, first).
+		WithHint("check the names and their name spaces; no table was backed up")
+}
+
 // lookAtCluster finds what is wrong with the request or the cluster while
 // nothing has been written yet.
 func (r *run) lookAtCluster(ctx context.Context) error {
@@ -182,10 +208,8 @@ func (r *run) lookAtCluster(ctx context.Context) error {
 		return hbackup.E("reach cluster", string(r.req.Cluster), hbackup.KindOther, err)
 	}
 	r.clusterID, r.version = r.src.Master.ClusterID(), version.String()
-	for _, t := range r.req.Tables {
-		if _, err := r.src.Master.TableState(ctx, t); err != nil {
-			return hbackup.E("look up table", t.String(), hbackup.KindOther, err)
-		}
+	if err := r.lookUpTables(ctx); err != nil {
+		return err
 	}
 	root := r.src.FS.URI() + r.src.Root
 	info, err := r.src.FS.Stat(ctx, r.src.Root)

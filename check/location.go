@@ -129,6 +129,9 @@ func (l *list) backups(ctx context.Context, c Cluster) {
 			newest = e
 		}
 	}
+	if count == 0 && len(h.Unreachable) > 0 {
+		return // nobody knows
+	}
 	if count == 0 {
 		l.warn("backups", "there is no complete backup", fmt.Sprintf("make one: hbackup backup --cluster %s --tables …", c.Name))
 		return

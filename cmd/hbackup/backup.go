@@ -26,7 +26,8 @@ func (p *program) backupCommand() *cli.Command {
 Takes a snapshot of each table, copies the files that the target does not hold
 yet, and commits one image per table. The tables stay online.
 
-One bad table does not stop the others: then the backup is partial and the exit
+A table that does not exist stops the backup before it begins. One that fails
+later does not stop the others: then the backup is partial and the exit
 code is 3. A run that was killed or interrupted is continued by the same command
 with the same --request-id; one that is done is confirmed and exits with 0.`,
 		UsageText: `

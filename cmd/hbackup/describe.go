@@ -111,5 +111,24 @@ func (d describeDocument) table(now nowFunc) []*ui.Table {
 	if len(d.Tables) > 0 {
 		tables = append(tables, d.tableTable())
 	}
+	if moments := d.moments(); moments != nil {
+		tables = append(tables, moments)
+	}
 	return tables
+}
+
+// moments shows between which two moments each image shows its table.
+func (d describeDocument) moments() *ui.Table {
+	t := ui.NewTable(ui.Column{Name: "image"}, ui.Column{Name: "snapshot from"}, ui.Column{Name: "to"})
+	any := false
+	for _, td := range d.Tables {
+		if td.Image != "" {
+			any = true
+			t.Row(string(td.Image), td.SnapshotStarted, td.SnapshotFinished)
+		}
+	}
+	if !any {
+		return nil
+	}
+	return t
 }

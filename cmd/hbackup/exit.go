@@ -37,7 +37,7 @@ var exitCodes = []struct {
 	{exitFailed, "failed; the message says why", []hbackup.Kind{hbackup.KindOther, hbackup.KindUnavailable, hbackup.KindThrottled, hbackup.KindTimeout, hbackup.KindNoSpace, hbackup.KindReadOnly, hbackup.KindUnsupported}},
 	{exitUsage, "the command line or the configuration is wrong; nothing was done", []hbackup.Kind{hbackup.KindUsage}},
 	{exitPartial, "some items failed, the rest is good", []hbackup.Kind{hbackup.KindPartial}},
-	{exitNotFound, "there is no such cluster, table or backup", []hbackup.Kind{hbackup.KindNotFound}},
+	{exitNotFound, "there is no such cluster, table, backup or place", []hbackup.Kind{hbackup.KindNotFound}},
 	{exitBusy, "somebody else is at work on it", []hbackup.Kind{hbackup.KindBusy}},
 	{exitDenied, "credentials are missing, wrong or too weak", []hbackup.Kind{hbackup.KindDenied}},
 	{exitOutside, "the wished moment is outside of what the backups cover", []hbackup.Kind{hbackup.KindOutsideWindow}},

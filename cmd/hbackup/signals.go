@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"time"
 )
 
 // interruption is the cause of a context that a signal has cancelled.
@@ -13,8 +14,12 @@ func (interruption) Unwrap() error { return context.Canceled } // so that it is 
 
 var errInterrupted = interruption{}
 
+// echo is how soon after the first signal another one is the same: programs that
+// start us, such as timeout(1), signal us and then our process group.
+const echo = 500 * time.Millisecond
+
 // interruptible gives a context that the first signal cancels, so that the verb
-// can tidy up; the second one ends the process at once.
+// can tidy up; the next one after its echo ends the process at once.
 func interruptible(parent context.Context, signals <-chan os.Signal, exit func(int)) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stopped := make(chan struct{})
@@ -25,10 +30,16 @@ func interruptible(parent context.Context, signals <-chan os.Signal, exit func(i
 		case <-stopped:
 			return
 		}
-		select {
-		case <-signals:
-			exit(int(exitInterrupted))
-		case <-stopped:
+		for first := time.Now(); ; {
+			select {
+			case <-signals:
+				if time.Since(first) < echo {
+					continue
+				}
+				exit(int(exitInterrupted))
+			case <-stopped:
+			}
+			return
 		}
 	}()
 	return ctx, func() {

@@ -7,12 +7,15 @@ import "strings"
 // enough to be worth naming. Case and the difference between '-' and '_' cost
 // nothing. Of equally close candidates the first wins.
 func To(word string, candidates []string) string {
-	best, bestDistance := "", min(len(word)/3+1, 3)
+	best, bestDistance := "", min((len(word)+1)/3, 3)
 	folded := fold(word)
 	for _, c := range candidates {
 		d := distance(folded, fold(c))
 		if d > 0 && len(folded) >= 3 && strings.HasPrefix(fold(c), folded) {
 			d = 1 // a word broken off early: "loc" for "locations"
+		}
+		if d > 0 && len(c) >= 4 && strings.HasPrefix(folded, fold(c)) {
+			d = 1 // a longer form of the word: "warning" for "warn"
 		}
 		if d <= bestDistance && (best == "" || d < bestDistance) {
 			best, bestDistance = c, d

@@ -23,6 +23,12 @@ func TestTo(t *testing.T) {
 			t.Errorf("To(%q) = %q, want %q", word, got, want)
 		}
 	}
+	if got := To("foo", []string{"log"}); got != "" {
+		t.Errorf("foo is near to %q", got)
+	}
+	if got := To("warning", []string{"debug", "info", "warn", "error"}); got != "warn" {
+		t.Errorf("warning is near to %q", got)
+	}
 	if got := To("create-namespaces", []string{"create_namespace"}); got != "create_namespace" {
 		t.Errorf("dashes count as different: %q", got)
 	}

@@ -67,7 +67,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 // loadConfig gives the SDK's configuration with its credentials. It sets the
 // region in c to the one that is used.
 func loadConfig(ctx context.Context, c *Config, client aws.HTTPClient) (aws.Config, error) {
-	opts := []func(*awsconfig.LoadOptions) error{awsconfig.WithDefaultRegion(DefaultRegion)}
+	opts := []func(*awsconfig.LoadOptions) error{awsconfig.WithDefaultRegion(DefaultRegion), awsconfig.WithLogger(sdkLogger{c.Logger})}
 	if c.Region != "" {
 		opts = append(opts, awsconfig.WithRegion(c.Region))
 	}
