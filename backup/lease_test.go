@@ -75,3 +75,16 @@ func TestNothingIsTakenAwayWithoutTheLeaseOrFromACommittedImage(t *testing.T) {
 		t.Errorf("of a committed image: %v", err)
 	}
 }
+
+func TestARunEndsAfterItsSnapshots(t *testing.T) {
+	now := time.UnixMilli(1796079901000)
+	at := func(d time.Duration) catalog.TableRun { return catalog.TableRun{SnapshotFinished: now.Add(d)} }
+	for want, tables := range map[time.Duration][]catalog.TableRun{
+		0:                      {at(-time.Minute), {}},
+		700 * time.Millisecond: {at(300 * time.Millisecond), at(700 * time.Millisecond), at(time.Hour)}, // the last by a clock that is wrong
+	} {
+		if got := afterSnapshots(now, tables); !got.Equal(now.Add(want)) {
+			t.Errorf("%s, want %s after", got.Sub(now), want)
+		}
+	}
+}

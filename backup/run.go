@@ -301,7 +301,7 @@ func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error
 	if err != nil {
 		return Result{}, hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
 	}
-	rec.Finished = now.UTC()
+	rec.Finished = afterSnapshots(now.UTC(), rec.Tables)
 	if rec, err = catalog.CommitRun(ctx, r.store, rec); err != nil {
 		return Result{}, err
 	}
@@ -338,6 +338,18 @@ func (s slots) acquire(ctx context.Context) error {
 }
 
 func (s slots) release() { <-s }
+
+// afterSnapshots gives the end of a run by the store's clock. Some stores tell
+// whole seconds only: then it is not before the snapshots of the run.
+func afterSnapshots(now time.Time, tables []catalog.TableRun) time.Time {
+	end := now
+	for _, t := range tables {
+		if t.SnapshotFinished.After(end) && t.SnapshotFinished.Before(now.Add(time.Second)) {
+			end = t.SnapshotFinished
+		}
+	}
+	return end
+}
 
 // Took gives the time from the recording of the request to the commit.
 func (r *Result) Took() time.Duration { return r.Finished.Sub(r.Started) }
