@@ -30,7 +30,7 @@ hbackup config show --set clusters.prod.target=old -o json`,
 				Name:  "validate",
 				Usage: "check the configuration without reaching anything",
 				Description: `
-Reads the configuration and reports every fault with its line, its key and what
+Reads the configuration and reports its faults with line and key, and what
 to do. No cluster and no location is reached: hbackup check does that.`,
 				UsageText: `
 hbackup config validate
