@@ -13,6 +13,9 @@ func TestContract(t *testing.T) {
 
 // TestContractOneRequest has all but the largest object sent with one request.
 func TestContractOneRequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long; run without -short")
+	}
 	testContract(t, func(t testing.TB) Config {
 		c := configFor(t)
 		c.ChunkSize = DefaultChunkSize

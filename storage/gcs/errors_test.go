@@ -121,6 +121,9 @@ func checkTells(t *testing.T, s *Store, name string, err error, kind hbackup.Kin
 // TestAnswersOfStores has answers as the service gives them, and what is made of
 // them.
 func TestAnswersOfStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long; run without -short")
+	}
 	t.Parallel()
 	for _, tc := range []struct {
 		status int

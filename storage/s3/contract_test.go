@@ -16,6 +16,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestContractTLS(t *testing.T) {
+	long(t)
 	testContract(t, gatewayTLS, func(c *Config) {})
 }
 

@@ -89,6 +89,7 @@ func checkKind(t testing.TB, err error, kind hbackup.Kind, hint bool) {
 // TestPassingFaults has faults that are over after a while: every put succeeds,
 // and exactly its own bytes are there.
 func TestPassingFaults(t *testing.T) {
+	long(t)
 	type kind struct {
 		name string
 		make func(p *faultyProxy, commit, carrier string) fault
@@ -202,6 +203,7 @@ func TestPassingFaults(t *testing.T) {
 // TestLastingFaults has faults that do not pass: the put fails with the right
 // kind, nothing is visible and nothing is left open.
 func TestLastingFaults(t *testing.T) {
+	long(t)
 	for _, fc := range []struct {
 		name string
 		kind hbackup.Kind
@@ -338,6 +340,7 @@ func TestUnknownOutcome(t *testing.T) {
 // TestCancelAfterLastByte cancels a put while the store is at work on it. The
 // answer is waited for, and when it does not come the object itself is asked.
 func TestCancelAfterLastByte(t *testing.T) {
+	long(t)
 	for _, shape := range shapes {
 		for _, mode := range []string{"answer comes", "answer never comes", "store did nothing"} {
 			t.Run(shape.name+"/"+mode, func(t *testing.T) {
