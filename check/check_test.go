@@ -103,6 +103,7 @@ func TestVerdicts(t *testing.T) {
 		"read-only":         {store: func(s storage.Store) storage.Store { return readonly.New(s) }, item: "target main writes", status: Failed, says: "read"},
 		"no conditions":     {store: func(s storage.Store) storage.Store { return overwriting{s} }, item: "target main writes", status: Failed, says: "create-if-absent"},
 		"bytes change":      {store: script("get[probe/]#*:flip"), item: "target main writes", status: Failed, says: "digest"},
+		"an answer is lost": {store: script("put[probe/]#1:lost"), item: "target main writes", status: Failed},
 		"no right to list":  {store: script("list#*:fail=denied"), item: "backups in main", status: Failed, absent: "backups"},
 		"no time":           {store: script("time#*:fail"), item: "target main clock", status: Failed},
 		"a snapshot left":   {snapshots: []string{"mine", "hbackup.prod.x.0000"}, item: "snapshots", status: Warning, says: "hbackup.prod.x.0000"},

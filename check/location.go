@@ -67,14 +67,14 @@ func probe(ctx context.Context, s storage.Store) (err error) {
 	key := storage.Key(catalog.ProbePrefix + rand.Text())
 	path := s.Location().At(key)
 	data := []byte("hbackup check\n")
-	if _, err := storage.PutBytes(ctx, s, key, data, true); err != nil {
-		return err
-	}
-	defer func() {
+	defer func() { // also when the answer to the first put was lost
 		if derr := s.Delete(context.WithoutCancel(ctx), key); err == nil {
 			err = derr
 		}
 	}()
+	if _, err := storage.PutBytes(ctx, s, key, data, true); err != nil {
+		return err
+	}
 	if _, err := storage.PutBytes(ctx, s, key, []byte("second"), true); !hbackup.IsKind(err, hbackup.KindExists) {
 		if err != nil {
 			return err
