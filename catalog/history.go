@@ -192,35 +192,6 @@ type Found struct {
 	ID    hbackup.ImageID
 }
 
-// FindImage looks for the image of a table in a backup. The id may be a backup's
-// or an image's own. Nothing found is KindNotFound, and says which locations
-// could not be read.
-func FindImage(ctx context.Context, places []Place, id string, table hbackup.TableName) (Found, error) {
-	var unread []string
-	for _, p := range places {
-		prefix := imagesPrefix + table.Path() + "/" + id
-		for o, err := range p.Store.List(ctx, prefix, storage.ListOptions{}) {
-			if err != nil {
-				unread = append(unread, p.Name)
-				break
-			}
-			t, image, err := parseImageKey(o.Key)
-			if err != nil || t != table {
-				continue
-			}
-			if b, _ := image.Backup(); string(image) == id || string(b) == id {
-				return Found{Place: p, Table: t, ID: image}, nil
-			}
-		}
-	}
-	e := hbackup.Errorf("find image of table "+table.String()+" in backup", id, hbackup.KindNotFound, "there is none in the cluster's locations")
-	if len(unread) > 0 {
-		e.Kind = hbackup.KindUnavailable
-		return Found{}, e.WithHint("these locations could not be read: %s", strings.Join(unread, ", "))
-	}
-	return Found{}, e.WithHint("hbackup list shows the backups, hbackup describe ID the tables of one")
-}
-
 // ImagesOf gives the images of one run, table by table, whether or not the run
 // has reached its end.
 func ImagesOf(ctx context.Context, p Place, id hbackup.BackupID) ([]Found, error) {

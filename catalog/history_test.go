@@ -167,34 +167,6 @@ func TestANewerLocationIsRefused(t *testing.T) {
 	}
 }
 
-func TestFindImage(t *testing.T) {
-	ctx, s, id := context.Background(), mem.New("images"), ids(2)
-	im := &catalog.Image{Header: catalog.Header{ID: id[0].Image(0), Backup: id[0], Cluster: "prod", Table: orders}}
-	b, err := im.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := storage.PutBytes(ctx, s, catalog.ImageKey(orders, im.ID), b, true); err != nil {
-		t.Fatal(err)
-	}
-	places := []catalog.Place{{Name: "empty", Store: mem.New("empty")}, {Name: "here", Store: s}}
-	for _, name := range []string{string(id[0]), string(im.ID)} {
-		f, err := catalog.FindImage(ctx, places, name, orders)
-		if err != nil || f.ID != im.ID || f.Place.Name != "here" {
-			t.Errorf("%s: %+v, %v", name, f, err)
-		}
-	}
-	for _, name := range []string{string(id[1]), string(id[0])[:20], ""} {
-		if _, err := catalog.FindImage(ctx, places, name, orders); !hbackup.IsKind(err, hbackup.KindNotFound) {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-	newest, err := catalog.NewestImage(ctx, s, orders)
-	if err != nil || newest.ID != im.ID {
-		t.Errorf("newest: %v", err)
-	}
-}
-
 // The listing of the records and the look at the jobs are two moments.
 func TestARunThatIsCommittedMeanwhileHasNotFailed(t *testing.T) {
 	ctx, s, id := context.Background(), mem.New("meanwhile"), ids(1)
@@ -274,5 +246,24 @@ func TestImagesOfARunWithoutARecord(t *testing.T) {
 	// One that cannot be read is there for verify to report.
 	if r.Tables[2].Image != id[0].Image(2) {
 		t.Errorf("got %+v", r.Tables[2])
+	}
+}
+
+func TestNewestImage(t *testing.T) {
+	ctx, s, id := context.Background(), mem.New("images"), ids(2)
+	im := &catalog.Image{Header: catalog.Header{ID: id[0].Image(0), Backup: id[0], Cluster: "prod", Table: orders}}
+	b, err := im.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.PutBytes(ctx, s, catalog.ImageKey(orders, im.ID), b, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := catalog.NewestImage(ctx, mem.New("empty"), orders); !hbackup.IsKind(err, hbackup.KindNotFound) {
+		t.Errorf("in an empty place: %v", err)
+	}
+	newest, err := catalog.NewestImage(ctx, s, orders)
+	if err != nil || newest.ID != im.ID {
+		t.Errorf("newest: %v", err)
 	}
 }
