@@ -267,3 +267,21 @@ func TestPool(t *testing.T) {
 		t.Error("the idle connection outlived Close")
 	}
 }
+
+// A context that ends while its user is giving the session back ends no other
+// user's call: the watcher may come late.
+func TestEndedContextHitsNobodyElse(t *testing.T) {
+	fs := connectTo(t, nil, startNameNode(t, oneFile(status(5, 7), nil)))
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := fs.acquire(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		fs.release(s)
+		if _, err := fs.Stat(t.Context(), "/f"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

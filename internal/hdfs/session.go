@@ -101,16 +101,18 @@ func (s *session) bind(ctx context.Context) {
 	s.mu.Unlock()
 }
 
-// unbind ends the user's hold and closes what is left of its data connections.
+// unbind ends the user's hold and closes what is left of its data connections. A
+// session whose context has ended is over: the watcher may be on its way, and
+// would hit the next user.
 func (s *session) unbind() {
 	s.mu.Lock()
-	unwatch := s.unwatch
+	ctx, unwatch := s.ctx, s.unwatch
 	s.ctx, s.unwatch = nil, nil
 	left := s.dn
 	s.dn = map[*dnConn]struct{}{}
 	s.mu.Unlock()
-	if unwatch != nil {
-		unwatch()
+	if unwatch != nil && !unwatch() {
+		s.kill(context.Cause(ctx))
 	}
 	for c := range left {
 		c.fail(errSessionClosed)
