@@ -98,6 +98,11 @@ func (im *Image) PutSnapshotFiles(ctx context.Context, files ...SnapshotFile) er
 }
 
 func (im *Image) putSnapshotFiles(ctx context.Context, files []SnapshotFile) error {
+	// Nearly always nothing is there yet, and one request makes each of them.
+	err := im.createAll(ctx, files)
+	if !hbackup.IsKind(err, hbackup.KindExists) {
+		return err
+	}
 	there, leftover, err := im.lookAt(ctx, files)
 	if err != nil {
 		return err
@@ -111,7 +116,13 @@ func (im *Image) putSnapshotFiles(ctx context.Context, files []SnapshotFile) err
 			return hbackup.E("remove leftover", im.path(files[i].Key), hbackup.KindOther, err)
 		}
 	}
-	for _, f := range files[there:] {
+	return im.createAll(ctx, files[there:])
+}
+
+// createAll writes files that are not there yet, and stops at the first that is,
+// with KindExists when it is not as it should be.
+func (im *Image) createAll(ctx context.Context, files []SnapshotFile) error {
+	for _, f := range files {
 		if err := im.putSnapshotFile(ctx, f); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"hbackup/storage"
 	"hbackup/storage/faulty"
 	"hbackup/storage/mem"
+	"hbackup/storage/metered"
 )
 
 const (
@@ -67,6 +68,26 @@ func TestAnImageIsThereWithItsManifestAndNotBefore(t *testing.T) {
 		if got := content(t, s, key); got != want {
 			t.Errorf("%s holds %q, want %q", key, got, want)
 		}
+	}
+}
+
+// What a commit costs does not grow with the files: one request for each of the
+// three objects that it makes.
+func TestACommitIsThreeRequests(t *testing.T) {
+	s, ctx := metered.New(mem.New("requests")), context.Background()
+	im := committer.NewDirect(s).Begin(alone)
+	if err := put(t, im, fileKey, "bytes"); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Counts()
+	if err := im.PutSnapshotFiles(ctx, snapshotFiles("data", "info")...); err != nil {
+		t.Fatal(err)
+	}
+	if err := im.Commit(ctx, manifestKey, []byte("manifest")); err != nil {
+		t.Fatal(err)
+	}
+	if did := s.Counts().Sub(before); did.Put.Calls != 3 || did.Calls() != 3 {
+		t.Errorf("it took %s", did)
 	}
 }
 
