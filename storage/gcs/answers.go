@@ -92,5 +92,6 @@ func bucketMissing(api *googleapi.Error) bool {
 // checksum that came with them.
 func isDamage(err error) bool {
 	api := answerOf(err)
-	return api != nil && api.Code == http.StatusBadRequest && strings.Contains(api.Message+api.Body, "doesn't match calculated")
+	return api != nil && api.Code == http.StatusBadRequest &&
+		(strings.Contains(api.Message+api.Body, "doesn't match calculated") || reasonOf(api, "BadDigest"))
 }

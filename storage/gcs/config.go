@@ -149,3 +149,11 @@ func (c Config) anonymous() bool {
 
 // base gives the URL under which the JSON API of the endpoint is.
 func (c Config) base() string { return strings.TrimSuffix(c.Endpoint, "/") + "/storage/v1/" }
+
+// xmlBase gives the URL under which the XML API is.
+func (c Config) xmlBase() string {
+	if c.Endpoint == "" {
+		return "https://storage.googleapis.com/"
+	}
+	return strings.TrimSuffix(c.Endpoint, "/") + "/"
+}

@@ -23,6 +23,7 @@ type Store struct {
 	c         Config
 	loc       storage.Location
 	client    *gcs.Client
+	http      *http.Client // puts credentials on requests of our own
 	transport *http.Transport
 	memory    *semaphore.Weighted
 
@@ -60,7 +61,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, hbackup.E("open", string(c.Location()), hbackup.KindUsage, err)
 	}
-	s := &Store{c: c, loc: c.Location(), client: lib, transport: transport, memory: semaphore.NewWeighted(c.Memory)}
+	s := &Store{c: c, loc: c.Location(), client: lib, http: client, transport: transport, memory: semaphore.NewWeighted(c.Memory)}
 	lib.SetRetry(s.retryOptions()...)
 	return s, nil
 }

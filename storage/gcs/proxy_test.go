@@ -104,6 +104,16 @@ const (
 	opStat   = "stat"
 	opList   = "list"
 	opDelete = "delete"
+	opPatch  = "patch"
+	opMove   = "move"
+
+	// Of multipart uploads.
+	opInitiate = "initiate"
+	opPart     = "part"
+	opComplete = "complete"
+	opAbort    = "abort"
+	opUploads  = "uploads"
+	opParts    = "parts"
 )
 
 // operation names what a request asks for.
@@ -118,8 +128,20 @@ func operation(r *http.Request) string {
 		return opInsert
 	case q.Get("uploadType") == "resumable":
 		return opBegin
+	case q.Has("partNumber"):
+		return opPart
+	case q.Has("uploadId"):
+		return map[string]string{http.MethodPost: opComplete, http.MethodDelete: opAbort, http.MethodGet: opParts}[r.Method]
+	case q.Has("uploads") && r.Method == http.MethodPost:
+		return opInitiate
+	case q.Has("uploads"):
+		return opUploads
 	case r.Method == http.MethodDelete:
 		return opDelete
+	case r.Method == http.MethodPatch:
+		return opPatch
+	case strings.Contains(r.URL.Path, "/moveTo/"):
+		return opMove
 	case strings.HasSuffix(r.URL.Path, "/o"):
 		return opList
 	case q.Get("alt") == "media":

@@ -113,11 +113,21 @@ func (w *watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 // patience gives how long an attempt may take up to the header of its answer. A
 // body of unknown length is one chunk at most, and its sender is in this process.
 func (w *watcher) patience(req *http.Request) time.Duration {
+	if d, ok := req.Context().Value(patienceKey{}).(time.Duration); ok {
+		return d
+	}
 	n := req.ContentLength
 	if n < 0 {
 		n = DefaultChunkSize
 	}
 	return w.stall + time.Duration(n/slowest)*time.Second
+}
+
+type patienceKey struct{}
+
+// withPatience has the answer to a request waited for as long as given.
+func withPatience(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, d)
 }
 
 // watchedBody gives up when the next bytes of an answer do not come.

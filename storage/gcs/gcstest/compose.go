@@ -39,6 +39,9 @@ func (c *call) compose(bucketName, name string) error {
 	if err := t.conds.check(b.objects[name], false); err != nil {
 		return err
 	}
+	if err := c.s.kept(b.objects[name]); err != nil {
+		return err
+	}
 	data, components := c.s.newBlob(), 0
 	for _, src := range in.SourceObjects {
 		o := b.objects[src.Name]
@@ -67,7 +70,7 @@ func (c *call) compose(bucketName, name string) error {
 	out.components, out.noMD5 = components, true
 	if in.DeleteSourceObjects {
 		for _, src := range in.SourceObjects {
-			if o := b.objects[src.Name]; o != nil && o != out {
+			if o := b.objects[src.Name]; o != nil && o != out && c.s.kept(o) == nil {
 				b.forget(src.Name)
 				o.data.drop()
 			}
@@ -101,6 +104,11 @@ func (c *call) move(bucketName, from, to string) error {
 	}
 	if err := t.conds.check(b.objects[to], false); err != nil {
 		return err
+	}
+	for _, o := range []*object{src, b.objects[to]} {
+		if err := c.s.kept(o); err != nil {
+			return err
+		}
 	}
 	b.forget(from)
 	out := c.s.put(b, to, src.data, src.attrs)

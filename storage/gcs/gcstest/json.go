@@ -211,6 +211,9 @@ func (c *call) deleteObject(bucketName, name string) error {
 	c.s.mu.Lock()
 	b, o, err := c.find(bucketName, name, false)
 	if err == nil {
+		err = c.s.kept(o)
+	}
+	if err == nil {
 		b.forget(name)
 		o.data.drop()
 	}

@@ -17,6 +17,9 @@ type Options struct {
 	Dir     string   // for contents; a new temporary directory when empty
 	Token   string   // the bearer token that every request must have; "" for none
 
+	// Retention is how long the policy of the buckets keeps every object from being
+	// deleted or replaced.
+	Retention time.Duration
 	// SessionLifetime is how long a resumable session may be used; a week when 0.
 	SessionLifetime time.Duration
 	// Now is the server's clock, also for the Date header; time.Now when nil.

@@ -1,6 +1,7 @@
 package gcstest
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type object struct {
 	data         *blob
 	components   int // 0 for objects that were not composed
 	noMD5        bool
+	retention    time.Duration // the bucket's
 	attrs        attrs
 }
 
@@ -45,7 +47,7 @@ type attrs struct {
 // put makes an object visible. The lock is held.
 func (s *Server) put(b *bucket, name string, data *blob, a attrs) *object {
 	now := s.opts.Now().UTC()
-	o := &object{bucket: b.name, name: name, generation: s.generation(), metagen: 1, created: now, updated: now, data: data, attrs: a}
+	o := &object{bucket: b.name, name: name, retention: s.opts.Retention, generation: s.generation(), metagen: 1, created: now, updated: now, data: data, attrs: a}
 	if old := b.objects[name]; old != nil {
 		old.data.drop()
 	}
@@ -54,6 +56,15 @@ func (s *Server) put(b *bucket, name string, data *blob, a attrs) *object {
 	}
 	b.objects[name] = o
 	return o
+}
+
+// kept refuses to take away an object that the bucket's retention policy still
+// keeps; nil is none. The lock is held.
+func (s *Server) kept(o *object) error {
+	if o == nil || s.opts.Retention == 0 || !s.opts.Now().Before(o.created.Add(s.opts.Retention)) {
+		return nil
+	}
+	return failure{http.StatusForbidden, "retentionPolicyNotMet", "The object is subject to the bucket's retention policy."}
 }
 
 // forget takes an object out of the bucket, and leaves its content. The lock is
@@ -91,6 +102,9 @@ func (o *object) resource() map[string]any {
 	}
 	if !o.noMD5 {
 		out["md5Hash"] = o.data.md5Hash()
+	}
+	if o.retention > 0 {
+		out["retentionExpirationTime"] = o.created.Add(o.retention).Format(time.RFC3339Nano)
 	}
 	if o.components > 0 {
 		out["componentCount"] = o.components

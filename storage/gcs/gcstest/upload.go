@@ -151,6 +151,9 @@ func (s *Server) finalise(t target, data *blob, h http.Header) (*object, error) 
 	if err := t.conds.check(b.objects[t.name], false); err != nil {
 		return nil, err
 	}
+	if err := s.kept(b.objects[t.name]); err != nil {
+		return nil, err
+	}
 	return s.put(b, t.name, data, t.attrs), nil
 }
 

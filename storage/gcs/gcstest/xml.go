@@ -5,12 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // minPart is the least size of a part that is not the last one.
@@ -19,6 +18,7 @@ const minPart = 5 << 20
 // upload is a multipart upload of the XML API.
 type upload struct {
 	bucket, name string
+	began        time.Time
 	attrs        attrs
 	parts        map[int]*blob
 	done         *object // once it is completed
@@ -111,7 +111,7 @@ func (c *call) initiate(bucketName, name string) error {
 	c.s.mu.Lock()
 	_, err := c.s.bucket(bucketName)
 	if err == nil {
-		c.s.uploads[id] = &upload{bucket: bucketName, name: name, attrs: a, parts: map[int]*blob{}}
+		c.s.uploads[id] = &upload{bucket: bucketName, name: name, began: c.s.opts.Now().UTC(), attrs: a, parts: map[int]*blob{}}
 	}
 	c.s.mu.Unlock()
 	if err != nil {
@@ -214,6 +214,10 @@ func (c *call) assemble(u *upload) error {
 		return err
 	}
 	b := c.s.buckets[u.bucket]
+	if err := c.s.kept(b.objects[u.name]); err != nil {
+		whole.drop()
+		return err
+	}
 	u.done = c.s.put(b, u.name, whole, u.attrs)
 	u.done.noMD5 = true
 	for _, p := range u.parts {
@@ -221,49 +225,6 @@ func (c *call) assemble(u *upload) error {
 	}
 	u.parts = nil
 	return nil
-}
-
-func (c *call) listParts(id string, u *upload) error {
-	type part struct {
-		PartNumber int
-		ETag       string
-		Size       int64
-	}
-	out := struct {
-		XMLName     struct{} `xml:"ListPartsResult"`
-		Bucket      string
-		Key         string
-		UploadId    string
-		IsTruncated bool
-		Part        []part
-	}{Bucket: u.bucket, Key: u.name, UploadId: id}
-	for _, n := range slices.Sorted(maps.Keys(u.parts)) {
-		out.Part = append(out.Part, part{n, partTag(u.parts[n]), u.parts[n].size})
-	}
-	return c.xmlAnswer(out)
-}
-
-func (c *call) listUploads(bucketName string) error {
-	type item struct{ Key, UploadId string }
-	out := struct {
-		XMLName     struct{} `xml:"ListMultipartUploadsResult"`
-		Bucket      string
-		IsTruncated bool
-		Upload      []item
-	}{Bucket: bucketName}
-	c.s.mu.Lock()
-	_, err := c.s.bucket(bucketName)
-	for id, u := range c.s.uploads {
-		if u.bucket == bucketName && u.done == nil && strings.HasPrefix(u.name, c.get("prefix")) {
-			out.Upload = append(out.Upload, item{u.name, id})
-		}
-	}
-	c.s.mu.Unlock()
-	if err != nil {
-		return noBucketXML
-	}
-	slices.SortFunc(out.Upload, func(a, b item) int { return strings.Compare(a.Key+"\x00"+a.UploadId, b.Key+"\x00"+b.UploadId) })
-	return c.xmlAnswer(out)
 }
 
 var noBucketXML = failure{http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist."}
