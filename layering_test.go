@@ -28,6 +28,7 @@ var layers = []struct {
 	{"config", 5, false},
 	{"hbase/", 3, true},
 	{"storage/storetest", 4, true},
+	{"storage/storebench", 4, true},
 	{"storage/lease", 4, true},
 	{"storage/", 3, true},
 	{"storage", 2, false},

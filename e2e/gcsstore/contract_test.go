@@ -51,11 +51,8 @@ func open(t *testing.T) storage.Store {
 }
 
 func TestContract(t *testing.T) {
-	marker := storetest.FolderMarker(func(t *testing.T, s storage.Store, name string) {
-		full := strings.TrimPrefix(string(s.Location())+"/"+name, "gs://"+bucket+"/")
-		if err := server.CreateEmpty(t.Context(), bucket, full); err != nil {
-			t.Fatal(err)
-		}
+	marker := storetest.FolderMarker(func(ctx context.Context, s storage.Store, name string) error {
+		return server.CreateEmpty(ctx, bucket, strings.TrimPrefix(string(s.Location())+"/"+name, "gs://"+bucket+"/"))
 	})
 	// The server is slow with many objects and with many chunks.
 	storetest.Run(t, open, storetest.PartSize(chunk), storetest.Keys(1200), storetest.LargeSize(16<<20), marker)

@@ -3,7 +3,7 @@ package file
 import (
 	"testing"
 
-	"hbackup/storage/storetest"
+	"hbackup/storage/storebench"
 )
 
-func BenchmarkFile(b *testing.B) { storetest.Benchmark(b, openStore(b, b.TempDir())) }
+func BenchmarkFile(b *testing.B) { storebench.Run(b, openStore(b, b.TempDir())) }

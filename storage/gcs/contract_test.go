@@ -1,6 +1,7 @@
 package gcs
 
 import (
+	"context"
 	"testing"
 
 	"hbackup/storage"
@@ -25,11 +26,8 @@ func TestContractOneRequest(t *testing.T) {
 
 // testContract runs the suite against the places that each describes.
 func testContract(t *testing.T, each func(testing.TB) Config, opts ...storetest.Option) {
-	opts = append(opts, storetest.FolderMarker(func(t *testing.T, s storage.Store, name string) {
-		st := s.(*Store)
-		if err := st.object(storage.Key(name)).NewWriter(t.Context()).Close(); err != nil {
-			t.Fatalf("put the folder marker %s: %v", name, err)
-		}
+	opts = append(opts, storetest.FolderMarker(func(ctx context.Context, s storage.Store, name string) error {
+		return s.(*Store).object(storage.Key(name)).NewWriter(ctx).Close()
 	}))
 	storetest.Run(t, func(t *testing.T) storage.Store { return open(t, each(t)) }, opts...)
 }

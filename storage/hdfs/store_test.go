@@ -20,10 +20,8 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storage.Store { return openFake(t, newFake()) },
 		storetest.NoNesting(),
 		storetest.HeapLimit(-1), // the fake keeps its files in this process
-		storetest.FolderMarker(func(t *testing.T, s storage.Store, name string) {
-			if err := s.(*Store).fs.MkdirAll(t.Context(), "/l/"+strings.TrimSuffix(name, "/")); err != nil {
-				t.Fatal(err)
-			}
+		storetest.FolderMarker(func(ctx context.Context, s storage.Store, name string) error {
+			return s.(*Store).fs.MkdirAll(ctx, "/l/"+strings.TrimSuffix(name, "/"))
 		}))
 }
 

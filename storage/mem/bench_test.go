@@ -3,7 +3,7 @@ package mem
 import (
 	"testing"
 
-	"hbackup/storage/storetest"
+	"hbackup/storage/storebench"
 )
 
-func BenchmarkMem(b *testing.B) { storetest.Benchmark(b, New("bench")) }
+func BenchmarkMem(b *testing.B) { storebench.Run(b, New("bench")) }

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -26,13 +27,11 @@ func testContract(t *testing.T, g *servers.S3, change func(*Config), opts ...sto
 	opts = append(opts,
 		storetest.PartSize(c.PartSize),
 		storetest.NoNesting(), // the gateway keeps objects as files
-		storetest.FolderMarker(func(t *testing.T, s storage.Store, name string) {
+		storetest.FolderMarker(func(ctx context.Context, s storage.Store, name string) error {
 			st := s.(*Store)
 			full := st.full(name)
-			_, err := st.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &st.c.Bucket, Key: &full, Body: bytes.NewReader(nil)})
-			if err != nil {
-				t.Fatalf("put the folder marker %s: %v", name, err)
-			}
+			_, err := st.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &st.c.Bucket, Key: &full, Body: bytes.NewReader(nil)})
+			return err
 		}))
 	storetest.Run(t, func(t *testing.T) storage.Store {
 		each := configFor(t, g)

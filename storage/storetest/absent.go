@@ -32,7 +32,11 @@ func ifAbsent(e *env) {
 }
 
 func ifAbsentRace(e *env) {
-	for round := range 5 {
+	rounds := 5
+	if e.o.brief {
+		rounds = 1
+	}
+	for round := range rounds {
 		e.race(storage.Key(fmt.Sprintf("race/%d", round)), 50, func(i int) int64 { return int64(100 + i) })
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 
 	"hbackup"
 	"hbackup/storage"
@@ -16,7 +15,7 @@ import (
 
 // env is what one case works with.
 type env struct {
-	*testing.T
+	T
 	ctx context.Context
 	s   storage.Store
 	o   options

@@ -78,7 +78,8 @@ func keyBelowKey(e *env) {
 	e.put("m/a/b", content(2, 10))
 	below, belowErr := e.tryPut("n/a/b", content(3, 10))
 	above, aboveErr := e.tryPut("m/a", content(4, 10))
-	if e.o.noNesting {
+	refused := hbackup.IsKind(belowErr, hbackup.KindConflict) && hbackup.IsKind(aboveErr, hbackup.KindConflict)
+	if e.o.nesting == nestingRefused || e.o.nesting == nestingEither && refused {
 		e.wantKind("Put below another key", belowErr, hbackup.KindConflict)
 		e.wantKind("Put above another key", aboveErr, hbackup.KindConflict)
 		e.absent("n/a/b")
@@ -132,7 +133,9 @@ func folderMarkers(e *env) {
 	}
 	e.put("m/key", content(1, 10))
 	for _, name := range []string{"m/", "m/empty/", "m/z/", "other/"} {
-		e.o.folderMarker(e.T, e.s, name)
+		if err := e.o.folderMarker(e.ctx, e.s, name); err != nil {
+			e.Fatalf("put the folder marker %s: %v", name, err)
+		}
 	}
 	e.lists("", storage.ListOptions{}, "m/key")
 	e.lists("m/", storage.ListOptions{}, "m/key")

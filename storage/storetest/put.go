@@ -23,6 +23,12 @@ func roundTrip(e *env) {
 
 // trialSizes are the sizes at which a store may change its ways.
 func (e *env) trialSizes() []int64 {
+	if e.o.brief {
+		if p := e.o.partSize; p > 0 {
+			return []int64{0, 1, 4097, p + 1}
+		}
+		return []int64{0, 1, 4097, 1<<20 + 1}
+	}
 	sizes := []int64{0, 1, 2, 511, 512, 513, 4095, 4096, 4097, 65_535, 65_536, 65_537, 1<<20 - 1, 1 << 20, 1<<20 + 1}
 	if p := e.o.partSize; p > 0 {
 		sizes = append(sizes, p-1, p, p+1, 2*p-1, 2*p, 2*p+1)

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -49,30 +46,60 @@ var sabotages = map[string]sabotage{
 	"clock is off":                 {"ServerTime", func(*mem.Store) storage.Store { return mem.New("test", mem.WithClock(wrongClock)) }},
 }
 
-const sabotageEnv = "HBACKUP_STORETEST_SABOTAGE"
-
-// TestSabotaged runs the suite on one sabotaged store; it fails, and so it does
-// nothing unless TestSuiteNotices asks for it.
-func TestSabotaged(t *testing.T) {
-	s, ok := sabotages[os.Getenv(sabotageEnv)]
-	if !ok {
-		t.Skip("only as a child of TestSuiteNotices")
+// TestSuiteNotices proves that the suite is worth something, and the short
+// selection of it as well.
+func TestSuiteNotices(t *testing.T) {
+	opts := []storetest.Option{storetest.HeapLimit(-1), storetest.LargeSize(1 << 20)}
+	for name, s := range sabotages {
+		t.Run(name, func(t *testing.T) {
+			c := caseNamed(t, s.notices)
+			if got := c.Try(t.Context(), s.wrap(mem.New("test")), opts...); len(got) == 0 {
+				t.Errorf("the case %s passed", s.notices)
+			}
+			if c.Brief && len(c.Try(t.Context(), s.wrap(mem.New("test")), append(opts, storetest.Brief())...)) == 0 {
+				t.Errorf("the case %s passed in brief", s.notices)
+			}
+		})
 	}
-	storetest.Run(t, func(t *testing.T) storage.Store { return s.wrap(mem.New("test")) },
-		storetest.HeapLimit(-1), storetest.LargeSize(1<<20))
 }
 
-// TestSuiteNotices proves that the suite is worth something.
-func TestSuiteNotices(t *testing.T) {
-	for name, s := range sabotages {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestSabotaged$/^"+regexp.QuoteMeta(s.notices)+"$", "-test.v")
-		cmd.Env = append(os.Environ(), sabotageEnv+"="+name)
-		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "--- FAIL: TestSabotaged/"+s.notices) {
-			t.Errorf("%s: the case %s passed (%v):\n%s", name, s.notices, err, out)
+// TestSuitePasses proves that Try finds no fault where there is none.
+func TestSuitePasses(t *testing.T) {
+	for _, c := range storetest.Cases() {
+		for _, opts := range [][]storetest.Option{nil, {storetest.Brief(), storetest.AnyNesting(), storetest.PartSize(1 << 20)}} {
+			if got := c.Try(t.Context(), mem.New("test"), append(opts, storetest.HeapLimit(-1), storetest.LargeSize(1<<20))...); len(got) > 0 {
+				t.Errorf("%s: %q", c.Name, got)
+			}
 		}
 	}
 }
+
+// TestTryEnds shows what becomes of a case that does not come to its end.
+func TestTryEnds(t *testing.T) {
+	if got := caseNamed(t, "RoundTrip").Try(t.Context(), panicking{mem.New("test")}); len(got) != 1 || !strings.Contains(got[0], "out of luck") {
+		t.Errorf("after a panic of the store: %q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := caseNamed(t, "RoundTrip").Try(ctx, mem.New("test")); len(got) != 1 {
+		t.Errorf("after a cancel: %q", got)
+	}
+}
+
+func caseNamed(t *testing.T, name string) storetest.Case {
+	t.Helper()
+	for _, c := range storetest.Cases() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no case %s", name)
+	return storetest.Case{}
+}
+
+type panicking struct{ *mem.Store }
+
+func (panicking) Stat(context.Context, storage.Key) (storage.Object, error) { panic("out of luck") }
 
 // putter does a Put in its own way.
 type putter struct {

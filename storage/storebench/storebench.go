@@ -1,4 +1,5 @@
-package storetest
+// Package storebench measures stores, all in the same way.
+package storebench
 
 import (
 	"fmt"
@@ -8,9 +9,8 @@ import (
 	"hbackup/storage"
 )
 
-// Benchmark measures a store that is empty: small and large puts, reads and
-// listings.
-func Benchmark(b *testing.B, s storage.Store) {
+// Run measures a store that is empty: small and large puts, reads and listings.
+func Run(b *testing.B, s storage.Store) {
 	ctx := b.Context()
 	put := func(b *testing.B, key storage.Key, size int64) {
 		if _, err := s.Put(ctx, key, zeros(size), storage.PutOptions{Size: size}); err != nil {
