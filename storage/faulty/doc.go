@@ -13,8 +13,8 @@
 //	stat#%5:fail=throttled     every fifth
 //	batch#1-3:some             in the first three batches some keys stay
 //
-// Operations are put, get, stat, list, delete, batch, time, and any for all of
-// them. A call is counted, from 1, by each rule that it matches in operation and
+// Operations are put, get, stat, list, delete, batch, time; of held uploads open,
+// fill, finish, drop and uploads, which lists them; and any for all of them. A call is counted, from 1, by each rule that it matches in operation and
 // key; the first rule that applies to it decides.
 //
 // Faults, with their arguments and what they are without one:

@@ -20,10 +20,15 @@ const (
 	opDelete = "delete"
 	opBatch  = "batch"
 	opTime   = "time"
+	opOpen   = "open"
+	opFill   = "fill"
+	opFinish = "finish"
+	opDrop   = "drop"
+	opHeld   = "uploads"
 	opAny    = "any"
 )
 
-var allOps = []string{opPut, opGet, opStat, opList, opDelete, opBatch, opTime}
+var allOps = []string{opPut, opGet, opStat, opList, opDelete, opBatch, opTime, opOpen, opFill, opFinish, opDrop, opHeld}
 
 // fault is what happens to a call.
 type fault struct {
@@ -38,7 +43,7 @@ type fault struct {
 var meaning = map[string][]string{
 	"fail":     allOps,
 	"lost":     allOps,
-	"half":     {opPut, opGet, opList},
+	"half":     {opPut, opGet, opList, opFill},
 	"cut":      {opGet, opList},
 	"flip":     {opGet},
 	"drop":     {opList},

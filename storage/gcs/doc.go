@@ -29,7 +29,8 @@
 // The account needs storage.objects.create, .delete, .get and .list on the
 // bucket: the role Storage Object User (roles/storage.objectUser) has them.
 // Without storage.objects.list the service answers "denied" where an object is
-// missing.
+// missing. Without storage.buckets.get it is not known whether objects can be
+// deleted.
 //
 // # Costs that surprise
 //

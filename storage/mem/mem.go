@@ -22,11 +22,14 @@ type Store struct {
 	location storage.Location
 	now      func() time.Time
 
+	permanence storage.Permanence
+
 	mu      sync.RWMutex
 	objects map[storage.Key]object
-	keys    []storage.Key // sorted; of objects, save those in added, and some that are gone
-	added   []storage.Key // not in keys yet
-	gone    int           // deletes since keys was put in order
+	uploads map[string]held // by id
+	keys    []storage.Key   // sorted; of objects, save those in added, and some that are gone
+	added   []storage.Key   // not in keys yet
+	gone    int             // deletes since keys was put in order
 }
 
 // object is never changed once it is stored.
@@ -34,6 +37,7 @@ type object struct {
 	data     []byte
 	digest   storage.Digest
 	modified time.Time
+	stamp    string // of the upload that it was, "" if it was put
 }
 
 var _ storage.Store = (*Store)(nil)
@@ -50,6 +54,7 @@ func New(name string, opts ...Option) *Store {
 		location: storage.Location(storage.SchemeMem + "://" + name),
 		now:      time.Now,
 		objects:  map[storage.Key]object{},
+		uploads:  map[string]held{},
 	}
 	for _, opt := range opts {
 		opt(s)

@@ -14,6 +14,9 @@ import (
 var (
 	errTaken   = errors.New("there is an object already")
 	errMissing = errors.New("there is no such object")
+
+	errNoUpload   = errors.New("there is no such upload")
+	errOtherBytes = errors.New("the bytes are not those of the receipt")
 )
 
 func (s *Store) err(op string, key storage.Key, kind hbackup.Kind, cause error) error {
@@ -63,14 +66,15 @@ func (s *Store) settle() {
 	s.keys, s.added, s.gone = merged, nil, 0
 }
 
-// Clone gives an independent store with the same location, clock and objects:
-// what another process would find if this one died now. Puts that are under way
-// go on in the old store and are never seen in the new one.
+// Clone gives an independent store with the same location, clock, objects and
+// uploads: what another process would find if this one died now. Puts that are
+// under way go on in the old store and are never seen in the new one.
 func (s *Store) Clone() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle()
-	return &Store{location: s.location, now: s.now, objects: maps.Clone(s.objects), keys: slices.Clone(s.keys), gone: s.gone}
+	return &Store{location: s.location, now: s.now, permanence: s.permanence, uploads: maps.Clone(s.uploads),
+		objects: maps.Clone(s.objects), keys: slices.Clone(s.keys), gone: s.gone}
 }
 
 // Snapshot gives the content of every object, for a test to compare.

@@ -28,6 +28,12 @@ type Counts struct {
 	DeleteBatch Op `json:"delete_batch"`
 	ServerTime  Op `json:"server_time"`
 
+	OpenUpload   Op `json:"open_upload"`
+	FillUpload   Op `json:"fill_upload"`
+	FinishUpload Op `json:"finish_upload"`
+	DropUpload   Op `json:"drop_upload"`
+	OpenUploads  Op `json:"open_uploads"`
+
 	BytesWritten int64 `json:"bytes_written"` // read from bodies, also of puts that failed
 	BytesRead    int64 `json:"bytes_read"`    // given by readers
 	Listed       int64 `json:"listed"`        // objects in listings
@@ -110,6 +116,8 @@ func (c *Counts) ops() []namedOp {
 	return []namedOp{
 		{"put", &c.Put}, {"get", &c.Get}, {"stat", &c.Stat}, {"list", &c.List},
 		{"delete", &c.Delete}, {"delete batch", &c.DeleteBatch}, {"server time", &c.ServerTime},
+		{"open upload", &c.OpenUpload}, {"fill upload", &c.FillUpload}, {"finish upload", &c.FinishUpload},
+		{"drop upload", &c.DropUpload}, {"list uploads", &c.OpenUploads},
 	}
 }
 

@@ -32,3 +32,8 @@ func (s Store) Delete(_ context.Context, key storage.Key) error { return s.refus
 func (s Store) DeleteBatch(context.Context, []storage.Key) ([]storage.DeleteFailure, error) {
 	return nil, s.refuse("delete", "")
 }
+
+// Permanence passes on. The store is never a Holder.
+func (s Store) Permanence(ctx context.Context) (storage.Permanence, string, error) {
+	return storage.PermanenceOf(ctx, s.Store)
+}

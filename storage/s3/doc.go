@@ -26,7 +26,9 @@
 // The credentials need, on arn:aws:s3:::BUCKET/PREFIX/*: s3:GetObject,
 // s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload and
 // s3:ListMultipartUploadParts; and on arn:aws:s3:::BUCKET: s3:ListBucket and
-// s3:ListBucketMultipartUploads, which may be narrowed to the prefix. With an
+// s3:ListBucketMultipartUploads, which may be narrowed to the prefix, and
+// s3:GetBucketVersioning and s3:GetBucketObjectLockConfiguration, without which it
+// is not known whether objects can be deleted. With an
 // SSE-KMS key also kms:GenerateDataKey and kms:Decrypt. A bucket without
 // s3:AbortMultipartUpload keeps, and bills, the parts of every failed upload.
 // Without s3:ListBucket the store answers "denied" where an object is missing.

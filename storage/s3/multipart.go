@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
@@ -25,7 +26,7 @@ func (p *put) inParts(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	id, err := p.create(ctx)
+	id, _, err := p.create(ctx)
 	if err != nil {
 		return time.Time{}, p.fail(ctx, err)
 	}
@@ -37,7 +38,9 @@ func (p *put) inParts(ctx context.Context) (time.Time, error) {
 	return p.complete(ctx, id, parts)
 }
 
-func (p *put) create(ctx context.Context) (id string, err error) {
+// create starts the upload. Again says that it was asked for more than once: an
+// answer was lost, and with it perhaps an upload.
+func (p *put) create(ctx context.Context) (id string, again bool, err error) {
 	in := &s3.CreateMultipartUploadInput{
 		Bucket: &p.c.Bucket, Key: &p.name,
 		ContentType:          aws.String("application/octet-stream"),
@@ -54,23 +57,24 @@ func (p *put) create(ctx context.Context) (id string, err error) {
 	}
 	out, err := p.client.CreateMultipartUpload(ctx, in)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if out.UploadId == nil || *out.UploadId == "" {
-		return "", hbackup.Errorf("start upload", p.loc.At(p.key), hbackup.KindUnsupported, "the store gave no upload id")
+		return "", false, hbackup.Errorf("start upload", p.loc.At(p.key), hbackup.KindUnsupported, "the store gave no upload id")
 	}
 	if at := out.AbortDate; at != nil && time.Until(*at) < 24*time.Hour {
 		p.c.Logger.Warn("a lifecycle rule of the bucket aborts uploads soon after they begin; let it wait longer than the longest upload",
 			"object", p.loc.At(p.key), "at", at.UTC().Format(time.RFC3339), "rule", aws.ToString(out.AbortRuleId))
 	}
-	return *out.UploadId, nil
+	tries, _ := retry.GetAttemptResults(out.ResultMetadata)
+	return *out.UploadId, len(tries.Results) > 1, nil
 }
 
 // sendParts reads the body and uploads its parts. When it returns, no request is
 // under way any more.
 func (p *put) sendParts(ctx context.Context, id string) ([]types.CompletedPart, error) {
 	size := partSizeFor(p.opts.Size, p.c.PartSize)
-	count := (p.opts.Size + size - 1) / size
+	count := max(1, (p.opts.Size+size-1)/size) // an empty object is one empty part
 	parts := make([]types.CompletedPart, count)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(p.c.Parallel)
@@ -170,27 +174,37 @@ func (p *put) complete(ctx context.Context, id string, parts []types.CompletedPa
 	return time.Time{}, p.fail(ctx, err)
 }
 
-// abort gives up the upload, also when the caller's context is over. A part whose
-// connection broke may land after the abort, so it looks whether any is left.
+// abort gives up the upload, also when the caller's context is over.
 func (p *put) abort(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.c.settle)
 	defer cancel()
-	var err error
+	if err := p.abortUpload(ctx, p.name, id); err != nil {
+		text := err.Error()
+		if hbackup.KindOf(err) == hbackup.KindOther {
+			text = p.judge(err).text
+		}
+		p.c.Logger.Warn("an upload could not be aborted; its parts take room in the bucket until it is",
+			"object", p.loc.At(p.key), "upload", id, "error", text)
+	}
+}
+
+var errPartsLeft = hbackup.Errorf("abort upload", "", hbackup.KindUnavailable, "parts keep coming in")
+
+// abortUpload ends an upload. A part whose connection broke may land after the
+// abort, so it looks whether any is left.
+func (s *Store) abortUpload(ctx context.Context, name, id string) error {
 	for range 3 {
-		_, err = p.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &p.c.Bucket, Key: &p.name, UploadId: &id})
+		_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.c.Bucket, Key: &name, UploadId: &id})
 		if err != nil && statusOf(err) != 404 {
-			break
+			return err
 		}
-		var left *s3.ListPartsOutput
-		left, err = p.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &p.c.Bucket, Key: &p.name, UploadId: &id, MaxParts: aws.Int32(1)})
-		if err != nil && statusOf(err) == 404 || err == nil && len(left.Parts) == 0 {
-			return
+		left, err := s.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &s.c.Bucket, Key: &name, UploadId: &id, MaxParts: aws.Int32(1)})
+		switch {
+		case err != nil && statusOf(err) == 404 || err == nil && len(left.Parts) == 0:
+			return nil
+		case err != nil:
+			return err
 		}
 	}
-	text := "parts keep coming in"
-	if err != nil {
-		text = p.judge(err).text
-	}
-	p.c.Logger.Warn("an upload could not be aborted; its parts take room in the bucket until it is",
-		"object", p.loc.At(p.key), "upload", id, "error", text)
+	return errPartsLeft
 }

@@ -174,11 +174,12 @@ func (s *Store) checksums(d storage.Digest, buf []byte) (crc, sum *string) {
 	return crc, sum
 }
 
+func (p *put) checkStored(crc *string) error { return p.Store.checkStored(p.key, crc, p.body.Digest()) }
+
 // checkStored compares what the store says it has with what was sent.
-func (p *put) checkStored(crc *string) error {
-	if d, ok := decodeDigest(crc); ok && d != p.body.Digest() {
-		return hbackup.Errorf("put", p.loc.At(p.key), hbackup.KindCorrupt,
-			"the store has stored %s; %s was sent", d, p.body.Digest())
+func (s *Store) checkStored(key storage.Key, crc *string, sent storage.Digest) error {
+	if d, ok := decodeDigest(crc); ok && d != sent {
+		return hbackup.Errorf("put", s.loc.At(key), hbackup.KindCorrupt, "the store has stored %s; %s was sent", d, sent)
 	}
 	return nil
 }
