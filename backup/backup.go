@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hbackup"
+	"hbackup/catalog"
 	"hbackup/hbase/rootfs"
 	"hbackup/hbase/rpc"
 	"hbackup/internal/failpoint"
@@ -23,7 +24,10 @@ import (
 type Request struct {
 	ID      hbackup.RequestID // running again with the same one continues the same run
 	Cluster hbackup.ClusterName
-	Tables  []hbackup.TableName
+	// Either the tables are named one by one, or Selection chooses among those that
+	// exist when the run begins.
+	Tables    []hbackup.TableName
+	Selection *hbackup.Selection
 }
 
 // Options tune a run. The zero value of a field means its default.
@@ -72,6 +76,8 @@ type Source struct {
 type Master interface {
 	ClusterID() string
 	Version(ctx context.Context) (rpc.Version, error)
+	// TableNames lists what the filter lets pass, ordered by name.
+	TableNames(ctx context.Context, f rpc.TableFilter) ([]hbackup.TableName, error)
 	// TableState fails with KindNotFound for a missing table.
 	TableState(ctx context.Context, t hbackup.TableName) (rpc.TableState, error)
 	Namespaces(ctx context.Context) ([]rpc.Namespace, error)
@@ -87,6 +93,9 @@ type Master interface {
 type Target struct {
 	Location storage.Store // the location itself
 	Name     string        // its name in the configuration
+	// Earlier are the other locations of the cluster's history. They are only asked
+	// which tables the last run of a selection had.
+	Earlier []catalog.Place
 }
 
 // Reporter is told how a run goes on. Calls come from many goroutines.

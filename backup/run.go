@@ -30,6 +30,9 @@ type run struct {
 	location  storage.Store
 	marker    catalog.Marker
 	store     storage.Store // the cluster's folder in the location
+	earlier   []catalog.Place
+	tables    []hbackup.TableName // what is to be backed up, before the job is recorded
+	gone      []hbackup.TableName // what the selection's last run had and this one has not
 	job       catalog.Job
 	lease     *lease.Lease
 	clusterID string
@@ -47,7 +50,7 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	if err := req.validate(); err != nil {
 		return Result{}, err
 	}
-	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files), location: dst.Location,
+	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files), location: dst.Location, earlier: dst.Earlier,
 		store: prefixed.New(dst.Location, string(req.Cluster))}
 	if done, err := r.finished(ctx); err != nil || done != nil {
 		return Result{Run: deref(done), AlreadyDone: done != nil}, err
@@ -63,6 +66,7 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 		return Result{}, err
 	}
 	failpoint.Hit(StepJobRecorded)
+	r.compareWithLast(ctx)
 	if err := r.takeLease(ctx); err != nil {
 		return Result{}, err
 	}
@@ -128,6 +132,15 @@ func (q Request) validate() error {
 			return hbackup.E("back up", string(q.Cluster), hbackup.KindUsage, err)
 		}
 	}
+	if q.Selection != nil {
+		if len(q.Tables) > 0 {
+			return hbackup.Errorf("back up", string(q.Cluster), hbackup.KindUsage, "tables are named and a selection is given as well")
+		}
+		if err := q.Selection.Validate(); err != nil {
+			return hbackup.E("back up", string(q.Cluster), hbackup.KindUsage, err)
+		}
+		return nil
+	}
 	if len(q.Tables) == 0 {
 		return hbackup.Errorf("back up", string(q.Cluster), hbackup.KindUsage, "no table is named")
 	}
@@ -172,7 +185,7 @@ func (r *run) finished(ctx context.Context) (*catalog.Run, error) {
 
 // sameAs fails when the request id stands for another request.
 func (r *run) sameAs(job catalog.Job) error {
-	return catalog.SameRequest(r.store, job, catalog.Job{Request: r.req.ID, Verb: "backup", Cluster: r.req.Cluster, Tables: r.req.Tables})
+	return catalog.SameRequest(r.store, job, catalog.Job{Request: r.req.ID, Verb: "backup", Cluster: r.req.Cluster, Tables: r.req.Tables, Selection: r.req.Selection})
 }
 
 // lookUpTables names every table that is not there; a wrong name stops the whole
@@ -208,7 +221,13 @@ func (r *run) lookAtCluster(ctx context.Context) error {
 		return hbackup.E("reach cluster", string(r.req.Cluster), hbackup.KindOther, err)
 	}
 	r.clusterID, r.version = r.src.Master.ClusterID(), version.String()
-	if err := r.lookUpTables(ctx); err != nil {
+	if r.req.Selection != nil {
+		err = r.selectTables(ctx)
+	} else {
+		r.tables = r.req.Tables
+		err = r.lookUpTables(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	root := r.src.FS.URI() + r.src.Root
@@ -231,7 +250,7 @@ func (r *run) record(ctx context.Context) error {
 		return hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
 	}
 	r.job, _, err = catalog.CreateJob(ctx, r.store, catalog.Job{
-		Request: r.req.ID, Verb: "backup", Backup: hbackup.NewBackupID(now), Cluster: r.req.Cluster, Tables: r.req.Tables,
+		Request: r.req.ID, Verb: "backup", Backup: hbackup.NewBackupID(now), Cluster: r.req.Cluster, Tables: r.tables, Selection: r.req.Selection,
 		Created: now.UTC(), Host: r.opts.Host, Writer: r.opts.Writer,
 	})
 	return err
@@ -277,7 +296,7 @@ func (r *run) work(ctx context.Context) (Result, error) {
 // commit writes the run's record when there is an image to show.
 func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error) (Result, error) {
 	rec := catalog.Run{ID: r.job.Backup, Request: r.req.ID, Cluster: r.req.Cluster, ClusterID: r.clusterID, HBaseVersion: r.version,
-		State: catalog.StateComplete, Started: r.job.Created, Host: r.opts.Host, Writer: r.opts.Writer, Tables: lines}
+		State: catalog.StateComplete, Started: r.job.Created, Host: r.opts.Host, Writer: r.opts.Writer, Tables: lines, Selection: r.job.Selection, Gone: r.gone}
 	images := 0
 	for _, l := range lines {
 		if l.Failure == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,6 +128,10 @@ func (w *world) Version(context.Context) (rpc.Version, error) {
 		return rpc.Version{}, err
 	}
 	return rpc.ParseVersion("2.6.4")
+}
+
+func (w *world) TableNames(context.Context, rpc.TableFilter) ([]hbackup.TableName, error) {
+	return slices.SortedFunc(maps.Keys(w.tables), hbackup.TableName.Compare), w.call()
 }
 
 func (w *world) TableState(_ context.Context, t hbackup.TableName) (rpc.TableState, error) {

@@ -33,7 +33,7 @@ func CreateJob(ctx context.Context, s storage.Store, j Job) (recorded Job, exist
 // SameRequest fails with KindConflict when a recorded request id is used again
 // for something else.
 func SameRequest(s storage.Store, recorded, wanted Job) error {
-	if recorded.Verb == wanted.Verb && recorded.Cluster == wanted.Cluster && slices.Equal(recorded.Tables, wanted.Tables) &&
+	if recorded.Verb == wanted.Verb && recorded.Cluster == wanted.Cluster && sameTables(recorded, wanted) &&
 		recorded.Image == wanted.Image && recorded.TargetCluster == wanted.TargetCluster && recorded.TargetTable == wanted.TargetTable {
 		return nil
 	}
@@ -42,8 +42,20 @@ func SameRequest(s storage.Store, recorded, wanted Job) error {
 		WithHint("choose another request id, or leave it out")
 }
 
+// sameTables compares what was asked: a selection stays the same when it comes to
+// other tables by now.
+func sameTables(recorded, wanted Job) bool {
+	if recorded.Selection == nil || wanted.Selection == nil {
+		return recorded.Selection == wanted.Selection && slices.Equal(recorded.Tables, wanted.Tables)
+	}
+	return recorded.Selection.Equal(*wanted.Selection)
+}
+
 func describeJob(j Job) string {
 	s := j.Verb + " of"
+	if j.Selection != nil {
+		return s + " " + j.Selection.String()
+	}
 	for i, t := range j.Tables {
 		if i == 3 {
 			s += " and more"
@@ -106,6 +118,36 @@ func ReadRun(ctx context.Context, s storage.Store, id hbackup.BackupID) (Run, er
 	}
 	return r, nil
 }
+
+// LastRunOf reads the newest record of a run over the same set of the cluster's
+// tables, or over the cluster's own selection when the name is empty; KindNotFound
+// when there is none among the newest lookBack runs. A record that cannot be read
+// is passed over.
+func LastRunOf(ctx context.Context, s storage.Store, set string) (Run, error) {
+	var ids []hbackup.BackupID
+	for o, err := range s.List(ctx, backupsPrefix, storage.ListOptions{}) {
+		if err != nil {
+			return Run{}, hbackup.E("list backups in", string(s.Location()), hbackup.KindOther, err)
+		}
+		if id, err := parseBackupKey(o.Key); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	ids = ids[max(0, len(ids)-lookBack):]
+	for _, id := range slices.Backward(ids) {
+		r, err := ReadRun(ctx, s, id)
+		if err != nil && !isDamage(err) && !hbackup.IsKind(err, hbackup.KindNotFound) {
+			return Run{}, err
+		}
+		if err == nil && r.Selection != nil && r.Selection.Set == set {
+			return r, nil
+		}
+	}
+	return Run{}, hbackup.Errorf("find last run in", string(s.Location()), hbackup.KindNotFound, "there is none")
+}
+
+// lookBack bounds how many records are read for a run that may never have been.
+const lookBack = 200
 
 // NewestImage reads the newest committed image of a table; KindNotFound when
 // there is none.

@@ -33,7 +33,12 @@ type Run struct {
 	Finished     time.Time           `json:"finished"`
 	Host         string              `json:"host"`
 	Writer       string              `json:"writer"` // version of hbackup
-	Tables       []TableRun          `json:"tables"`
+	// Selection chose the tables, unless they were named one by one.
+	Selection *hbackup.Selection `json:"selection,omitempty"`
+	Tables    []TableRun         `json:"tables"`
+	// Gone are the tables that the last run of the same selection had and this one
+	// has not, because they do not exist any more or the selection changed.
+	Gone []hbackup.TableName `json:"gone,omitempty"`
 }
 
 // TableRun is what became of one table of a run.
@@ -109,7 +114,10 @@ type Job struct {
 	Verb    string              `json:"verb"` // "backup" or "restore"
 	Backup  hbackup.BackupID    `json:"backup"`
 	Cluster hbackup.ClusterName `json:"cluster"`
-	Tables  []hbackup.TableName `json:"tables"`
+	// Tables are in the order of their images' numbers. When Selection is set it
+	// was what was asked, and they are what it came to at the beginning.
+	Tables    []hbackup.TableName `json:"tables"`
+	Selection *hbackup.Selection  `json:"selection,omitempty"`
 	// Restore alone: which image goes where.
 	Image         hbackup.ImageID     `json:"image,omitempty"`
 	TargetCluster hbackup.ClusterName `json:"target_cluster,omitempty"`

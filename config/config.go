@@ -30,6 +30,7 @@ type Config struct {
 	Version   int                              `key:"version" required:"true" doc:"Version of this file's format: 1."`
 	Clusters  map[hbackup.ClusterName]*Cluster `key:"clusters" doc:"The HBase clusters, by name."`
 	Locations map[LocationName]*Location       `key:"locations" doc:"The places that hold backups, by name."`
+	Sets      map[SetName]*Set                 `key:"sets" doc:"Sets of tables, by name, for backup --table-set."`
 	Copy      Copy                             `key:"copy" doc:"How files are copied."`
 	Log       Log                              `key:"log" doc:"Messages on standard error."`
 
@@ -50,11 +51,52 @@ type Cluster struct {
 	NameNodes []HostPort     `key:"namenodes" port:"8020" doc:"The name nodes when root names an HDFS nameservice instead of a host." example:"[nn1:8020, nn2:8020]"`
 	WAL       URL            `key:"wal" defaultdoc:"root" doc:"HBase's write-ahead-log directory (hbase.wal.dir), fully qualified." example:"hdfs://nn1:8020/hbase-wal"`
 	User      string         `key:"user" defaultdoc:"the operating system's user" doc:"User name given to HBase and HDFS (SIMPLE authentication)." example:"hbase"`
+	Tables    Tables         `key:"tables" doc:"Which tables are backed up when none and no set is named. Tables that appear later are picked up on their own."`
 	Target    LocationName   `key:"target" required:"true" doc:"The location that new backups are written to." example:"main"`
 	History   []LocationName `key:"history" doc:"Locations that still hold backups; they are read, and no new backup is written to them. The target may be among them, so that changing the target is the only change." example:"[old]"`
 
 	SnapshotTTL      time.Duration `key:"snapshot_ttl" default:"72h" min:"10m" max:"8760h" doc:"How long HBase keeps a snapshot of ours if nobody deletes it, for the case that hbackup and its host are gone for good."`
 	OperationTimeout time.Duration `key:"operation_timeout" default:"30m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
+}
+
+// Tables chooses tables by patterns.
+type Tables struct {
+	Include []hbackup.TablePattern `key:"include" default:"*" doc:"Patterns of the tables to back up: * stands for any characters and ? for one, in the name space and in the table's name apart. A pattern without a name space is about the default one; * alone means all tables." example:"[orders, billing:*]"`
+	Exclude []hbackup.TablePattern `key:"exclude" doc:"Patterns of tables that are left out all the same." example:"[\"*:tmp_*\"]"`
+}
+
+// Selection is the cluster's own choice of tables.
+func (c *Cluster) Selection() hbackup.Selection {
+	return hbackup.Selection{Include: c.Tables.Include, Exclude: c.Tables.Exclude}
+}
+
+// Set is a choice of tables under a name, for any cluster.
+type Set struct {
+	Name    SetName                `key:"-"`
+	Include []hbackup.TablePattern `key:"include" required:"true" doc:"Patterns of the tables in the set, as in clusters.NAME.tables." example:"[billing:*]"`
+	Exclude []hbackup.TablePattern `key:"exclude" doc:"Patterns of tables that are left out all the same." example:"[billing:tmp_*]"`
+}
+
+// Selection is what the set chooses.
+func (s *Set) Selection() hbackup.Selection {
+	return hbackup.Selection{Set: string(s.Name), Include: s.Include, Exclude: s.Exclude}
+}
+
+// Set gives the set of that name; an unknown one is KindNotFound.
+func (c *Config) Set(name SetName) (*Set, error) {
+	if s := c.Sets[name]; s != nil {
+		return s, nil
+	}
+	var known []string
+	for n := range c.Sets {
+		known = append(known, string(n))
+	}
+	slices.Sort(known)
+	err := hbackup.Errorf("find set of tables", string(name), hbackup.KindNotFound, "%s defines no such set", c.File)
+	if len(known) == 0 {
+		return nil, err.WithHint("it defines no sets; add one under sets")
+	}
+	return nil, err.WithHint("it defines: %s", strings.Join(known, ", "))
 }
 
 // Registry says where to ask for the active master. Exactly one of ZooKeeper

@@ -5,10 +5,12 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"hbackup"
 )
 
 // Markdown gives the table of all keys for the documentation. NAME stands for
-// the name of a cluster or location.
+// the name of a cluster, location or set.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString("| key | type | default | meaning |\n|---|---|---|---|\n")
@@ -48,6 +50,8 @@ func typeName(t reflect.Type) string {
 		return "address"
 	case reflect.TypeFor[LocationName]():
 		return "location name"
+	case reflect.TypeFor[hbackup.TablePattern]():
+		return "pattern"
 	}
 	switch t.Kind() {
 	case reflect.Bool:

@@ -47,7 +47,7 @@ func (l *loader) eachKey(n *node, path string, f func(path string, n *node)) {
 }
 
 // applyEnv lets environment variables override keys. They cannot define a new
-// cluster or location, because a name cannot be read back from a variable.
+// cluster, location or set, because a name cannot be read back from a variable.
 func (l *loader) applyEnv() {
 	byName := map[string][]string{}
 	l.eachKey(schema(), "", func(path string, n *node) {
@@ -94,13 +94,13 @@ func (l *loader) unknownEnv(o Origin, byName map[string][]string) {
 		hint = "did you mean " + envPrefix + near + "?"
 	}
 	section, _, _ := strings.Cut(rest, "_")
-	near := nearest.To(section, []string{"CLUSTERS", "LOCATIONS", "COPY", "LOG", "VERSION", "CONFIG"})
+	near := nearest.To(section, []string{"CLUSTERS", "LOCATIONS", "SETS", "COPY", "LOG", "VERSION", "CONFIG"})
 	if hint == "" && near == "" {
 		l.warnings.add(o, "", "", "the variable starts with %s but overrides no key; it is ignored", envPrefix)
 		return
 	}
 	if hint == "" {
-		hint = "a cluster or location must be in the file, or be given with --set, before a variable can change it"
+		hint = "a cluster, location or set must be in the file, or be given with --set, before a variable can change it"
 	}
 	l.add(o, "", hint, "the variable overrides no key")
 }
@@ -121,7 +121,7 @@ func (l *loader) applyFlags(want func(Override) bool) {
 	}
 }
 
-// declaresName reports whether the path goes through a cluster or location that
+// declaresName reports whether the path goes through a cluster, location or set that
 // no layer named yet. Such flags come before the environment, which needs the names.
 func (l *loader) declaresName(path string) bool {
 	segs := strings.SplitN(path, ".", 3)

@@ -39,7 +39,7 @@ func TestProblems(t *testing.T) {
 		{name: "key in the wrong place", text: minimal + "part_size: 1MiB\n", want: []string{f + ":9: unknown key part_size; part_size is a key of locations.NAME"}},
 		{name: "section in the wrong place", text: minimal + "log: {locations: x}\n", want: []string{f + ":9: unknown key log.locations; locations is a key of the top level"}},
 		{name: "unlike any key", text: minimal + "log: {banana: 1}\n", want: []string{f + ":9: unknown key log.banana; known here: level, format"}},
-		{name: "escape sequence in a key", text: minimal + "\"\\e[31m\": 1\n", want: []string{f + ":9: unknown key \"\\x1b[31m\"; known here: version, clusters, locations, copy, log"}},
+		{name: "escape sequence in a key", text: minimal + "\"\\e[31m\": 1\n", want: []string{f + ":9: unknown key \"\\x1b[31m\"; known here: version, clusters, locations, sets, copy, log"}},
 		{name: "key twice", text: minimal + "log: {}\nlog: {}\n", want: []string{f + ":10: log: the key is there twice, first in line 9; keep one of the two"}},
 		{name: "cluster twice", text: edit(7, "  prod: {}\nlocations:"), want: []string{f + ":7: clusters.prod: the key is there twice, first in line 3; keep one of the two"}},
 		{name: "merge key", text: minimal + "log: &l {}\ncopy: {<<: *l}\n", want: []string{f + ":10: copy: merge keys (<<) are not supported; write the keys out, or use an alias for a whole section"}},
@@ -129,7 +129,7 @@ func TestProblems(t *testing.T) {
 		{name: "inside HBase", text: strings.Replace(edit(8, "  main: {url: file:///hbase/backup}"), "hdfs://nn1/hbase", "file:///hbase", 1), want: []string{
 			f + ":8: locations.main.url: file:///hbase/backup overlaps the HBase directory file:///hbase of cluster prod; choose a directory outside of file:///hbase"}},
 		{name: "variable like a key", text: minimal, env: []string{"HBACKUP_CLUSTERS_PROD_TARGT=x"}, want: []string{"env HBACKUP_CLUSTERS_PROD_TARGT: the variable overrides no key; did you mean HBACKUP_CLUSTERS_PROD_TARGET?"}},
-		{name: "variable of no cluster", text: minimal, env: []string{"HBACKUP_LOCATIONS_ELSEWHERE_PART_SIZE=x"}, want: []string{"env HBACKUP_LOCATIONS_ELSEWHERE_PART_SIZE: the variable overrides no key; a cluster or location must be in the file, or be given with --set, before a variable can change it"}},
+		{name: "variable of no cluster", text: minimal, env: []string{"HBACKUP_LOCATIONS_ELSEWHERE_PART_SIZE=x"}, want: []string{"env HBACKUP_LOCATIONS_ELSEWHERE_PART_SIZE: the variable overrides no key; a cluster, location or set must be in the file, or be given with --set, before a variable can change it"}},
 		{name: "variable of two keys", text: minimal + "  a-b: {url: s3://abc}\n  a_b: {url: s3://abd}\n", env: []string{"HBACKUP_LOCATIONS_A_B_REGION=x"}, want: []string{"env HBACKUP_LOCATIONS_A_B_REGION: the variable could mean locations.a-b.region or locations.a_b.region; use --set, which takes the path itself"}},
 		{name: "flag of no key", text: minimal, set: []Override{set("clusters.prod.targt", "x")}, want: []string{"flag --set clusters.prod.targt: unknown key clusters.prod.targt; did you mean target?"}},
 		{name: "flag below a value", text: minimal, set: []Override{set("log.level.x", "x")}, want: []string{"flag --set log.level.x: log.level holds a value and has no keys below it"}},

@@ -25,6 +25,18 @@ func (n LocationName) Validate() error {
 	return nil
 }
 
+// SetName is the name an operator gives to a set of tables. It follows the rules
+// of cluster names.
+type SetName string
+
+// Validate reports why the name cannot be used.
+func (n SetName) Validate() error {
+	if err := hbackup.ClusterName(n).Validate(); err != nil {
+		return errors.New(strings.Replace(err.Error(), "cluster name", "set name", 1))
+	}
+	return nil
+}
+
 // Size is a number of bytes, written as "16MiB" or as a plain number.
 type Size int64
 

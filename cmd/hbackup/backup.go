@@ -26,16 +26,24 @@ func (p *program) backupCommand() *cli.Command {
 Takes a snapshot of each table, copies the files that the target does not hold
 yet, and commits one image per table. The tables stay online.
 
-A table that does not exist stops the backup before it begins. One that fails
+Tables are named one by one with --tables, or by a set of the configuration with
+--table-set. Without either all tables are backed up that clusters.NAME.tables selects,
+which are all tables unless it says otherwise; new ones are picked up on their
+own. HBase's own tables are in no selection.
+
+A named table that does not exist stops the backup before it begins. One that fails
 later does not stop the others: then the backup is partial and the exit
 code is 3. A run that was killed or interrupted is continued by the same command
 with the same --request-id; one that is done is confirmed and exits with 0.`,
 		UsageText: `
+hbackup backup --cluster prod
+hbackup backup --cluster prod --table-set billing
 hbackup backup --cluster prod --tables ns:orders
 hbackup backup --cluster prod --tables ns:orders,ns:customers --request-id nightly-2026-11-30`,
 		Flags: []cli.Flag{
 			clusterFlag("`NAME` of the cluster in the configuration (required)"),
-			&cli.StringSliceFlag{Name: "tables", Usage: "`TABLES` to back up, separated by commas; may be repeated (required)"},
+			&cli.StringSliceFlag{Name: "tables", Usage: "`TABLES` to back up, separated by commas; may be repeated"},
+			&cli.StringFlag{Name: "table-set", Usage: "`NAME` of the set of tables to back up, from sets in the configuration"},
 			requestIDFlag(),
 		},
 		Action: p.backup,
@@ -57,8 +65,14 @@ func (p *program) backup(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(tables) == 0 {
-		return bad(c, "the flag --tables is missing").WithHint("for example --tables ns:orders")
+	set := config.SetName(c.String("table-set"))
+	if c.IsSet("table-set") {
+		if err := set.Validate(); err != nil {
+			return bad(c, "%v", err)
+		}
+		if c.IsSet("tables") {
+			return bad(c, "--tables and --table-set are both given").WithHint("keep one of the two")
+		}
 	}
 	id, err := requestID(c, p.now())
 	if err != nil {
@@ -69,9 +83,19 @@ func (p *program) backup(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		s.log.Info("backup starts", "cluster", cl.Name, "tables", len(tables), "target", cl.Target, "request", id)
+		req := backup.Request{ID: id, Cluster: cl.Name, Tables: tables}
+		if len(tables) == 0 {
+			chosen, err := selection(s.cfg, cl, set)
+			if err != nil {
+				return err
+			}
+			req.Selection = &chosen
+			s.log.Info("backup starts", "cluster", cl.Name, "tables", chosen.String(), "target", cl.Target, "request", id)
+		} else {
+			s.log.Info("backup starts", "cluster", cl.Name, "tables", len(tables), "target", cl.Target, "request", id)
+		}
 		progress, stop := s.track()
-		result, err := s.services.Backup(ctx, cl, backup.Request{ID: id, Cluster: cl.Name, Tables: tables}, backup.Options{
+		result, err := s.services.Backup(ctx, cl, req, backup.Options{
 			Files:         s.cfg.Copy.Concurrency,
 			SnapshotTTL:   cl.SnapshotTTL,
 			SkipChecksums: !s.cfg.Copy.VerifyHFileChecksums,
@@ -89,6 +113,18 @@ func (p *program) backup(c *cli.Context) error {
 		}
 		return partial(result.Run)
 	})
+}
+
+// selection is what a set of the configuration chooses, or the cluster itself.
+func selection(cfg *config.Config, cl *config.Cluster, set config.SetName) (hbackup.Selection, error) {
+	if set == "" {
+		return cl.Selection(), nil
+	}
+	s, err := cfg.Set(set)
+	if err != nil {
+		return hbackup.Selection{}, err
+	}
+	return s.Selection(), nil
 }
 
 // goOn adds to an interruption how to continue.

@@ -98,6 +98,9 @@ func (f *fake) Backup(ctx context.Context, cl *config.Cluster, req backup.Reques
 	}
 	r := f.run
 	r.Request, r.Cluster = req.ID, cl.Name
+	if r.Selection = req.Selection; r.Selection != nil {
+		r.Gone = []hbackup.TableName{{Namespace: "ns", Qualifier: "dropped"}}
+	}
 	return backup.Result{Run: r, AlreadyDone: f.done}, nil
 }
 

@@ -28,6 +28,8 @@ locations:
     url: s3://bucket/prefix
     credentials: {access_key: {env: TEST_KEY}, secret_key: {env: TEST_SECRET}}
   old: {url: "file:///srv/backup"}
+sets:
+  billing: {include: [customers, "ns:*"], exclude: ["ns:tmp_*"]}
 `
 
 // invoke runs hbackup inside this process.
@@ -76,6 +78,7 @@ func TestResults(t *testing.T) {
 		{"backup", "good", exitDone, []string{"backup", "--cluster", "prod", "--tables", "ns:orders,customers", "--request-id", "r1"}},
 		{"backup-done", "done", exitDone, []string{"backup", "--cluster", "prod", "--tables", "ns:orders", "--request-id", "r1"}},
 		{"backup-partial", "partial", exitPartial, []string{"backup", "--cluster", "prod", "--tables", "ns:orders,customers", "--request-id", "r1"}},
+		{"backup-set", "good", exitDone, []string{"backup", "--cluster", "prod", "--table-set", "billing", "--request-id", "r1"}},
 		{"list", "good", exitPartial, []string{"list", "--cluster", "prod"}},
 		{"list-filtered", "good", exitDone, []string{"list", "--cluster", "prod", "--state", "partial,complete", "--table", "ns:orders", "--since", "2026-11-30T00:00:00+01:00", "--until", "2026-12-01T00:00:00Z"}},
 		{"list-unreachable", "damaged", exitPartial, []string{"list", "--cluster", "prod"}},

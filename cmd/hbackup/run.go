@@ -28,6 +28,8 @@ type runDocument struct {
 	Cells        int64               `json:"cells"`
 	CopiedFiles  int                 `json:"copied_files"`
 	CopiedBytes  int64               `json:"copied_bytes"`
+	Selection    *hbackup.Selection  `json:"selection,omitempty"` // what chose the tables; absent when they were named
+	Gone         []hbackup.TableName `json:"gone,omitempty"`      // tables of the selection's last run that this one has not
 	Tables       []tableDocument     `json:"tables,omitempty"`
 	Error        *errorDetails       `json:"error,omitempty"` // why the record could not be read
 
@@ -57,6 +59,7 @@ func newRun(r catalog.Run, location string) runDocument {
 		Started: hbackup.FormatTime(r.Started), Finished: hbackup.FormatTime(r.Finished),
 		HBaseVersion: r.HBaseVersion, ClusterID: r.ClusterID, Host: r.Host, Writer: r.Writer,
 		Regions: totals.Regions, Files: totals.Files, Bytes: totals.Bytes, Cells: totals.Cells,
+		Selection: r.Selection, Gone: r.Gone,
 		started: r.Started, finished: r.Finished,
 	}
 	for _, t := range r.Tables {
@@ -98,6 +101,9 @@ func (d runDocument) head(now nowFunc) *ui.Table {
 	t.Row("cluster", string(d.Cluster))
 	t.Row("location", d.Location)
 	t.Row("request", string(d.Request))
+	if d.Selection != nil {
+		t.Row("tables", d.Selection.String())
+	}
 	t.Row("started", ui.Time(d.started, now()))
 	if !d.finished.IsZero() {
 		t.Row("finished", ui.Time(d.finished, now())+", took "+hbackup.FormatDuration(d.finished.Sub(d.started)))
@@ -107,6 +113,9 @@ func (d runDocument) head(now nowFunc) *ui.Table {
 	}
 	if d.Writer != "" {
 		t.Row("written by", "hbackup "+d.Writer+" on "+d.Host)
+	}
+	if len(d.Gone) > 0 {
+		t.Row("gone", "not in this run, but in the last one of this selection: "+hbackup.FirstTables(d.Gone, 10))
 	}
 	if d.finished.IsZero() {
 		return t

@@ -126,7 +126,26 @@ func (w *world) Backup(ctx context.Context, cl *config.Cluster, req backup.Reque
 	if err != nil {
 		return backup.Result{}, err
 	}
-	return backup.Run(ctx, req, backup.Source{Master: master, FS: fs, Root: root}, backup.Target{Location: target, Name: string(cl.Target)}, opts)
+	dst := backup.Target{Location: target, Name: string(cl.Target)}
+	if req.Selection != nil {
+		dst.Earlier = w.earlier(ctx, cl)
+	}
+	return backup.Run(ctx, req, backup.Source{Master: master, FS: fs, Root: root}, dst, opts)
+}
+
+// earlier opens the locations of the cluster's history but the target. One that
+// cannot be opened is said and left out.
+func (w *world) earlier(ctx context.Context, cl *config.Cluster) []catalog.Place {
+	var places []catalog.Place
+	for _, loc := range w.cfg.LocationsOf(cl)[1:] {
+		p, err := w.place(ctx, cl, loc)
+		if err != nil {
+			w.log.Warn("an earlier location cannot be opened", "location", loc.Name, "error", err)
+			continue
+		}
+		places = append(places, p)
+	}
+	return places
 }
 
 // Restore restores to the cluster.
