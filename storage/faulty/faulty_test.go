@@ -250,3 +250,7 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+func TestHolder(t *testing.T) {
+	storetest.RunHolder(t, func(t *testing.T) storage.Store { return with(t, mem.New("test"), "") }, nil)
+}

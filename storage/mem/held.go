@@ -89,7 +89,7 @@ func (s *Store) FinishUpload(ctx context.Context, r storage.Receipt) (storage.Ob
 		return storage.Object{}, s.err("finish upload", r.Key, hbackup.KindExists, errTaken)
 	case !open:
 		return storage.Object{}, s.err("finish upload", r.Key, hbackup.KindConflict, errNoUpload)
-	case u.data == nil || !right(u.data):
+	case u.data == nil || !right(u.data) || len(r.Parts) != 1 || r.Parts[0].Tag != r.Digest.String():
 		return storage.Object{}, s.err("finish upload", r.Key, hbackup.KindCorrupt, errOtherBytes)
 	}
 	o := object{data: u.data, digest: r.Digest, modified: s.now(), stamp: u.stamp}

@@ -102,3 +102,7 @@ func TestOpenSharesByLocation(t *testing.T) {
 		t.Error("two locations give the same store")
 	}
 }
+
+func TestHolder(t *testing.T) {
+	storetest.RunHolder(t, func(*testing.T) storage.Store { return New("held") }, nil)
+}

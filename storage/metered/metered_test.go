@@ -64,3 +64,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("the line is %q", line)
 	}
 }
+
+func TestHolder(t *testing.T) {
+	storetest.RunHolder(t, func(*testing.T) storage.Store { return New(mem.New("test")) }, nil)
+}

@@ -58,3 +58,7 @@ func TestBadPrefix(t *testing.T) {
 		}
 	}
 }
+
+func TestHolder(t *testing.T) {
+	storetest.RunHolder(t, func(*testing.T) storage.Store { return New(mem.New("test"), "part/of it") }, nil)
+}

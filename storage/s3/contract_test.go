@@ -45,3 +45,16 @@ func testContract(t *testing.T, g *servers.S3, change func(*Config), opts ...sto
 		return s
 	}, opts...)
 }
+
+func TestHolder(t *testing.T) {
+	again := func(t *testing.T, s storage.Store) storage.Store { return open(t, s.(*Store).c) }
+	storetest.RunHolder(t, func(t *testing.T) storage.Store {
+		s := open(t, configFor(t, gateway))
+		t.Cleanup(func() {
+			if left := openUploads(t, s); len(left) > 0 {
+				t.Errorf("uploads were left open: %v", left)
+			}
+		})
+		return s
+	}, again, storetest.PartSize(minPartSize))
+}
