@@ -24,6 +24,7 @@ type S3Options struct {
 	TLS       bool     // serve HTTPS with a certificate of its own authority (CAFile)
 	AccessLog bool     // write one line per request to AccessLogFile
 	Buckets   []string // made at the start
+	Versions  bool     // buckets can be versioned and locked
 }
 
 // S3 is a versitygw process over a local directory.
@@ -54,8 +55,10 @@ func StartS3(ctx context.Context, o S3Options) (*S3, error) {
 		options: o, binary: binary, dir: dir, port: o.Port, client: http.DefaultClient,
 		health: "/_health-" + rand.Text(), // answered by this very process only
 	}
-	if err := os.MkdirAll(s.root(), 0o777); err != nil {
-		return nil, err
+	for _, dir := range []string{s.root(), s.versions()} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, err
+		}
 	}
 	for _, b := range o.Buckets {
 		// A directory below the root is a bucket of the root user.
@@ -105,7 +108,11 @@ func (s *S3) startAt(ctx context.Context, port int) error {
 	if s.options.AccessLog {
 		args = append(args, "--access-log", s.AccessLogFile())
 	}
-	cmd := exec.Command(s.binary, append(args, "posix", s.root())...)
+	args = append(args, "posix")
+	if s.options.Versions {
+		args = append(args, "--versioning-dir", s.versions())
+	}
+	cmd := exec.Command(s.binary, append(args, s.root())...)
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT=512MiB")
 	p, err := spawn("s3 gateway", s.LogFile(), cmd, nil)
 	if err != nil {
@@ -164,6 +171,8 @@ func (s *S3) CreateBucket(name string) error { return os.Mkdir(s.BucketDir(name)
 func (s *S3) BucketDir(name string) string { return filepath.Join(s.root(), name) }
 
 func (s *S3) root() string { return s.dir.path("buckets") }
+
+func (s *S3) versions() string { return s.dir.path("versions") }
 
 // CAFile is the PEM file of the authority that signed the gateway's certificate; only with TLS.
 func (s *S3) CAFile() string { return s.dir.path("ca.pem") }

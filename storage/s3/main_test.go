@@ -16,10 +16,10 @@ import (
 )
 
 // One gateway over http and one over TLS serve all tests; each test has a prefix
-// of its own.
+// of its own. The third one's buckets can be versioned and locked.
 const bucket = "backups"
 
-var gateway, gatewayTLS *servers.S3
+var gateway, gatewayTLS, gatewayVersions *servers.S3
 
 func TestMain(m *testing.M) {
 	// Keys of the machine must not get into the tests.
@@ -38,10 +38,11 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	for _, g := range []struct {
-		to  **servers.S3
-		tls bool
-	}{{&gateway, false}, {&gatewayTLS, true}} {
-		s, err := servers.StartS3(ctx, servers.S3Options{TLS: g.tls, Buckets: []string{bucket}})
+		to **servers.S3
+		o  servers.S3Options
+	}{{&gateway, servers.S3Options{}}, {&gatewayTLS, servers.S3Options{TLS: true}}, {&gatewayVersions, servers.S3Options{Versions: true}}} {
+		g.o.Buckets = []string{bucket}
+		s, err := servers.StartS3(ctx, g.o)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "start the S3 gateway:", err)
 			return 1
