@@ -37,6 +37,7 @@ type Options struct {
 	SnapshotTTL   time.Duration // after which HBase drops a forgotten snapshot of ours; default 72 h
 	LeaseTTL      time.Duration // how long a dead run looks alive; default 30 s
 	SkipChecksums bool          // do not check HFile block checksums as bytes pass
+	Init          bool          // make the location ours although it holds other data
 	Host          string        // for the record
 	Writer        string        // version of hbackup, for the record
 	Reporter      Reporter

@@ -266,13 +266,6 @@ func TestDamageAtTheSourceIsFoundAndNotCommitted(t *testing.T) {
 func TestAnObjectOfAnotherSizeStopsTheTable(t *testing.T) {
 	w := newWorld(t)
 	key := storage.Key("archive/data/ns/orders/" + string(w.tables[orders].region) + "/f/" + w.tables[orders].files[0])
-	if _, err := storage.PutBytes(context.Background(), w.folder(), "jobs/x/job.json", []byte("{}"), true); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.run("first", w.store); !hbackup.IsKind(err, hbackup.KindRefused) {
-		t.Fatalf("a location without a marker that holds something: %v", err)
-	}
-	w = newWorld(t)
 	if _, err := w.run("first", w.store); err != nil {
 		t.Fatal(err)
 	}

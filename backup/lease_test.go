@@ -21,7 +21,7 @@ func sleeper(t *testing.T) *run {
 	t.Helper()
 	location, ctx := mem.New("sleeper"), context.Background()
 	s := prefixed.New(location, "prod")
-	marker, err := catalog.EnsureMarker(ctx, location, "test")
+	marker, err := catalog.EnsureMarker(ctx, location, "test", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,9 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	}
 	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files), location: dst.Location, earlier: dst.Earlier,
 		store: prefixed.New(dst.Location, string(req.Cluster))}
+	if _, err := catalog.Examine(ctx, dst.Location); err != nil && !(opts.Init && hbackup.IsKind(err, hbackup.KindRefused)) {
+		return Result{}, err
+	}
 	if done, err := r.finished(ctx); err != nil || done != nil {
 		return Result{Run: deref(done), AlreadyDone: done != nil}, err
 	}
@@ -59,7 +62,7 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 		return Result{}, err
 	}
 	var err error
-	if r.marker, err = catalog.EnsureMarker(ctx, dst.Location, opts.Writer); err != nil {
+	if r.marker, err = catalog.EnsureMarker(ctx, dst.Location, opts.Writer, opts.Init); err != nil {
 		return Result{}, err
 	}
 	if err := r.record(ctx); err != nil {

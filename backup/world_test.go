@@ -35,7 +35,7 @@ type world struct {
 	fs     rootfs.FS
 	now    time.Time
 	tables map[hbackup.TableName]*table
-	store  *mem.Store
+	store  storage.Store
 
 	mu        sync.Mutex
 	snapshots map[string]rpc.SnapshotInfo

@@ -129,44 +129,6 @@ func TestTheFirstRecordOfARunCounts(t *testing.T) {
 	}
 }
 
-func TestForeignLocationsAreRefused(t *testing.T) {
-	ctx, s := context.Background(), mem.New("foreign")
-	if _, err := storage.PutBytes(ctx, s, "photos/cat.jpg", []byte("x"), true); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := catalog.EnsureMarker(ctx, s, "test"); !hbackup.IsKind(err, hbackup.KindRefused) {
-		t.Fatalf("got %v", err)
-	}
-	if ok, err := storage.Exists(ctx, s, catalog.MarkerKey); ok || err != nil {
-		t.Fatalf("a marker was written into somebody's data (%v)", err)
-	}
-}
-
-func TestMarkerIsMadeOnceAndReadAfter(t *testing.T) {
-	ctx, s := context.Background(), mem.New("marker")
-	if _, err := storage.PutBytes(ctx, s, catalog.ProbePrefix+"x", []byte("x"), true); err != nil {
-		t.Fatal(err)
-	}
-	a, err := catalog.EnsureMarker(ctx, s, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := catalog.EnsureMarker(ctx, s, "two")
-	if err != nil || a != b {
-		t.Fatalf("%+v and %+v, %v", a, b, err)
-	}
-}
-
-func TestANewerLocationIsRefused(t *testing.T) {
-	ctx, s := context.Background(), mem.New("newer")
-	if _, err := storage.PutBytes(ctx, s, catalog.MarkerKey, []byte(`{"format":2,"location":"x"}`), true); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := catalog.EnsureMarker(ctx, s, "test"); !hbackup.IsKind(err, hbackup.KindUnsupported) {
-		t.Fatalf("got %v", err)
-	}
-}
-
 // The listing of the records and the look at the jobs are two moments.
 func TestARunThatIsCommittedMeanwhileHasNotFailed(t *testing.T) {
 	ctx, s, id := context.Background(), mem.New("meanwhile"), ids(1)

@@ -2,11 +2,8 @@ package catalog
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"hbackup"
@@ -47,57 +44,6 @@ func ReadMarker(ctx context.Context, s storage.Store) (Marker, error) {
 	}
 	if m.Format < 1 || m.ID == "" {
 		return m, hbackup.Errorf("read location marker", path, hbackup.KindCorrupt, "format %d, location id %q", m.Format, m.ID)
-	}
-	return m, nil
-}
-
-// ProbePrefix is where a check tries out what the location can do.
-const ProbePrefix = "probe/"
-
-// Foreign gives one key of a location that has no marker: a sign that it belongs
-// to somebody else. "" means that it is empty.
-func Foreign(ctx context.Context, s storage.Store) (storage.Key, error) {
-	for o, err := range s.List(ctx, "", storage.ListOptions{}) {
-		if err != nil {
-			return "", hbackup.E("look into location", string(s.Location()), hbackup.KindOther, err)
-		}
-		if !strings.HasPrefix(string(o.Key), ProbePrefix) {
-			return o.Key, nil
-		}
-	}
-	return "", nil
-}
-
-// EnsureMarker reads the marker, or makes one when the location is empty. A
-// location that holds something else is refused: it may be somebody's data.
-func EnsureMarker(ctx context.Context, s storage.Store, writer string) (Marker, error) {
-	m, err := ReadMarker(ctx, s)
-	if !hbackup.IsKind(err, hbackup.KindNotFound) {
-		return m, err
-	}
-	foreign, err := Foreign(ctx, s)
-	if err != nil {
-		return m, err
-	}
-	if foreign != "" {
-		// Another run may have made the marker since we looked.
-		if m, err := ReadMarker(ctx, s); !hbackup.IsKind(err, hbackup.KindNotFound) {
-			return m, err
-		}
-		return m, hbackup.Errorf("use location", string(s.Location()), hbackup.KindRefused, "it holds other data (for example %s) and no %s", foreign, MarkerKey).
-			WithHint("give hbackup an empty bucket, prefix or directory of its own")
-	}
-	var id [16]byte
-	rand.Read(id[:])
-	now, err := s.ServerTime(ctx)
-	if err != nil {
-		return m, hbackup.E("ask the time of", string(s.Location()), hbackup.KindOther, err)
-	}
-	m = Marker{Format: LocationFormat, ID: hex.EncodeToString(id[:]), Created: now.UTC(), Writer: writer}
-	if err := create(ctx, s, MarkerKey, m); hbackup.IsKind(err, hbackup.KindExists) {
-		return ReadMarker(ctx, s)
-	} else if err != nil {
-		return m, hbackup.E("write location marker", string(s.Location()), hbackup.KindOther, err)
 	}
 	return m, nil
 }

@@ -19,23 +19,13 @@ func (l *list) target(ctx context.Context, c Cluster) {
 		l.fail(name, t.Err)
 		return
 	}
-	marker, err := catalog.ReadMarker(ctx, t.Location)
+	marker, err := catalog.Examine(ctx, t.Location)
 	switch {
-	case hbackup.IsKind(err, hbackup.KindNotFound):
-		foreign, err := catalog.Foreign(ctx, t.Location)
-		if err != nil {
-			l.fail(name, err)
-			return
-		}
-		if foreign != "" {
-			l.fail(name, hbackup.Errorf("use location", string(t.Location.Location()), hbackup.KindRefused, "it holds other data (for example %s) and no %s", foreign, catalog.MarkerKey).
-				WithHint("give hbackup an empty bucket, prefix or directory of its own"))
-			return
-		}
-		l.ok(name, fmt.Sprintf("%s is reached and not in use yet: the first backup makes it ours", t.Location.Location()))
 	case err != nil:
 		l.fail(name, err)
 		return
+	case marker == nil:
+		l.ok(name, fmt.Sprintf("%s is reached and not in use yet: the first backup makes it ours", t.Location.Location()))
 	default:
 		l.ok(name, fmt.Sprintf("%s, location id %s", t.Location.Location(), marker.ID))
 	}

@@ -49,6 +49,8 @@ func globalFlags() []cli.Flag {
 
 func clusterFlag(usage string) *cli.StringFlag { return &cli.StringFlag{Name: "cluster", Usage: usage} }
 
+func initFlag(usage string) *cli.BoolFlag { return &cli.BoolFlag{Name: "init", Usage: usage} }
+
 func requestIDFlag() *cli.StringFlag {
 	return &cli.StringFlag{Name: "request-id", Usage: "`ID` of your own for this run; running again with the same one continues it or confirms that it is done (default: a new one)"}
 }

@@ -12,24 +12,18 @@ import (
 )
 
 // readable opens the cluster's folder in a location for reading what is there. A
-// location of a newer layout is refused; one without a marker is said, as an empty
-// history would look the same where a disk is not mounted.
+// location without a marker is said, as an empty history would look the same where
+// a disk is not mounted.
 func (w *world) readable(ctx context.Context, cl *config.Cluster, loc *config.Location) (catalog.Place, error) {
-	p, err := w.place(ctx, cl, loc)
-	if err != nil {
-		return p, err
-	}
 	s, err := w.location(ctx, loc)
 	if err != nil {
-		return p, err
+		return catalog.Place{Name: string(loc.Name)}, err
 	}
-	switch _, err := catalog.ReadMarker(ctx, s); {
-	case hbackup.IsKind(err, hbackup.KindNotFound):
+	p, marked, err := catalog.ForReading(ctx, s, cl.Name, string(loc.Name))
+	if err == nil && !marked {
 		w.sayOnce("the location has no "+string(catalog.MarkerKey)+": nothing was ever backed up to it, or it is not the place that was (is its disk mounted?)", p.Name)
-	case hbackup.IsKind(err, hbackup.KindUnsupported):
-		return p, err
 	}
-	return p, nil // a marker that is damaged or out of reach must not keep anybody from restoring
+	return p, err
 }
 
 // sayOnce warns of a location, once.
@@ -129,7 +123,7 @@ func (w *world) findOpen(ctx context.Context, clusters []*config.Cluster, id hba
 				if string(loc.Name) != e.Place {
 					continue
 				}
-				p, err := w.place(ctx, cl, loc)
+				p, err := w.readable(ctx, cl, loc)
 				if err == nil {
 					err = catalog.AddImages(ctx, p.Store, &e.Run)
 				}

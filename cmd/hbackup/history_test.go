@@ -32,7 +32,7 @@ func realWorld(t *testing.T, target, old storage.Store) (*world, *config.Cluster
 func marked(t *testing.T, name string) *mem.Store {
 	t.Helper()
 	s := mem.New(name)
-	if _, err := catalog.EnsureMarker(context.Background(), s, "test"); err != nil {
+	if _, err := catalog.EnsureMarker(context.Background(), s, "test", false); err != nil {
 		t.Fatal(err)
 	}
 	return s
