@@ -12,6 +12,7 @@ const (
 	OnKeys       Topic = "names"
 	OnListing    Topic = "listing"
 	OnCancelling Topic = "cancelling"
+	OnHeld       Topic = "held uploads"
 	OnClock      Topic = "clock"
 )
 

@@ -65,7 +65,7 @@ func TestSuiteNotices(t *testing.T) {
 
 // TestSuitePasses proves that Try finds no fault where there is none.
 func TestSuitePasses(t *testing.T) {
-	for _, c := range storetest.Cases() {
+	for _, c := range append(storetest.Cases(), storetest.HeldCases()...) {
 		for _, opts := range [][]storetest.Option{nil, {storetest.Brief(), storetest.AnyNesting(), storetest.PartSize(1 << 20)}} {
 			if got := c.Try(t.Context(), mem.New("test"), append(opts, storetest.HeapLimit(-1), storetest.LargeSize(1<<20))...); len(got) > 0 {
 				t.Errorf("%s: %q", c.Name, got)
