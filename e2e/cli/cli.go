@@ -94,6 +94,16 @@ func S3(s *servers.S3, bucket, prefix string) map[string]any {
 	return m
 }
 
+// GCS describes a location in a bucket of a stand-in for Google Cloud Storage.
+func GCS(endpoint, bucket, prefix string) map[string]any {
+	return map[string]any{"url": "gs://" + strings.TrimSuffix(bucket+"/"+prefix, "/"), "endpoint": endpoint}
+}
+
+// HDFS describes a location in a directory of HDFS, which hbackup makes itself.
+func HDFS(h *servers.HDFS, path string) map[string]any {
+	return map[string]any{"url": h.URI() + path, "user": h.User(), "replication": 1}
+}
+
 // Dir makes a directory and describes the location in it. hbackup does not make
 // the directory itself: an unmounted disk must not be written beside.
 func Dir(t testing.TB, path string) map[string]any {

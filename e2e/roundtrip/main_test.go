@@ -11,15 +11,18 @@ import (
 
 	"hbackup/e2e/cli"
 	"hbackup/e2e/servers"
+	"hbackup/storage/gcs/gcstest"
 )
 
 const bucket = "backups"
 
-// One cluster with cleaners that delete at once, and one S3 gateway, serve all
-// tests of the package.
+// One cluster with cleaners that delete at once, one S3 gateway, and the in-repo
+// server for Google Cloud Storage serve all tests of the package. HDFS is the
+// cluster's own.
 var (
 	cluster *servers.Cluster
 	s3      *servers.S3
+	gcs     *gcstest.Server
 	dirRoot string
 )
 
@@ -43,25 +46,42 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer s3.Stop()
+	if gcs, err = gcstest.Start("", gcstest.Options{Buckets: []string{bucket}}); err != nil {
+		panic(err)
+	}
+	defer gcs.Close()
 	return m.Run()
 }
 
-// tool gives hbackup with the cluster under two names: "prod" backs up to S3,
-// "dir" to a directory. Every test has locations of its own.
+// tool gives hbackup with the cluster under four names: "prod" backs up to S3,
+// and each of gcs, hdfs and file to the kind of location of that name. Every test
+// has locations of its own.
 func tool(t *testing.T) *cli.Tool { return toolOf(t, nil) }
 
 // toolOf knows a second cluster as well, "other".
 func toolOf(t *testing.T, second *servers.Cluster) *cli.Tool {
 	t.Helper()
-	clusters := map[string]cli.Cluster{"prod": cli.Of(cluster, "s3"), "dir": cli.Of(cluster, "file")}
+	places := locations(t)
+	clusters := map[string]cli.Cluster{"prod": cli.Of(cluster, "s3")}
+	for _, name := range []string{"gcs", "hdfs", "file"} {
+		clusters[name] = cli.Of(cluster, name)
+	}
 	if second != nil {
 		clusters["other"] = cli.Of(second, "s3")
 	}
+	return cli.New(t, cli.Config{Clusters: clusters, Locations: places}, cli.Keys(s3)...)
+}
+
+// locations gives a place of the test's own of each kind.
+func locations(t *testing.T) map[string]map[string]any {
+	t.Helper()
 	prefix := strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
-	return cli.New(t, cli.Config{
-		Clusters:  clusters,
-		Locations: map[string]map[string]any{"s3": cli.S3(s3, bucket, prefix), "file": cli.Dir(t, dirRoot+"/"+prefix)},
-	}, cli.Keys(s3)...)
+	return map[string]map[string]any{
+		"s3":   cli.S3(s3, bucket, prefix),
+		"gcs":  cli.GCS(gcs.Endpoint(), bucket, prefix),
+		"hdfs": cli.HDFS(cluster.HDFS, "/backups/"+prefix),
+		"file": cli.Dir(t, dirRoot+"/"+prefix),
+	}
 }
 
 func check(t *testing.T, err error) {

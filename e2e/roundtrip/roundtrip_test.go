@@ -2,17 +2,22 @@ package roundtrip
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"hbackup/e2e/cli"
 	"hbackup/e2e/servers"
 )
 
-// TestEveryKindOfTable backs all kinds up in one run to each location, restores
-// every table and compares raw cells, delete markers included. Then each
-// restored table lives on: the snapshot is gone, janitor and cleaners run with
-// TTL zero, it is reopened, compacted, cleaned and reopened again, and must still
-// show the same cells.
+// targets are the kinds of location, by the name of the cluster in tool that
+// backs up to them.
+var targets = []struct{ cluster, location string }{{"prod", "s3"}, {"gcs", "gcs"}, {"hdfs", "hdfs"}, {"file", "file"}}
+
+// TestEveryKindOfTable backs all kinds up in one run to each kind of location,
+// restores every table from each and compares raw cells, delete markers included.
+// Then one of the restored tables, another location's each time, lives on: the
+// snapshot is gone, janitor and cleaners run with TTL zero, it is reopened,
+// compacted, cleaned and reopened again, and must still show the same cells.
 func TestEveryKindOfTable(t *testing.T) {
 	x := tool(t)
 	check(t, cluster.SetCompaction(t.Context(), false))
@@ -23,29 +28,46 @@ func TestEveryKindOfTable(t *testing.T) {
 		tables = append(tables, k.table)
 		raw[k.table], visible[k.table] = dump(t, cluster, k.table, true), dump(t, cluster, k.table, false)
 	}
-	ids := map[string]string{"s3": x.Backup(t, "prod", tables...), "file": x.Backup(t, "dir", tables...)}
-	noneLeft(t, x, "prod")
-	for _, id := range ids {
-		x.OK(t, "verify", id)
+	ids := make([]string, len(targets))
+	for i, to := range targets {
+		ids[i] = x.Backup(t, to.cluster, tables...)
+		x.OK(t, "verify", ids[i], "--cluster", to.cluster)
 	}
+	noneLeft(t, x, "prod")
 	for i, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			// Each kind comes back from one of the two locations, the first from both.
-			for j, where := range []string{"s3", "file"} {
-				if i > 0 && i%2 != j {
-					continue
-				}
-				as := restoredName(k.table, where)
-				// A compaction would drop the markers that the raw scan compares.
-				check(t, cluster.SetCompaction(t.Context(), false))
-				x.OK(t, "restore", ids[where], "--table", k.table, "--as", as)
-				check(t, servers.DiffDumps(raw[k.table], dump(t, cluster, as, true)))
-				check(t, servers.DiffDumps(visible[k.table], dump(t, cluster, as, false)))
-				check(t, cluster.SetCompaction(t.Context(), true))
-				liveOn(t, x, "prod", cluster, as, visible[k.table])
-				check(t, cluster.Drop(t.Context(), as))
+			// A compaction would drop the markers that the raw scan compares.
+			check(t, cluster.SetCompaction(t.Context(), false))
+			restoreFromAll(t, x, ids, k.table)
+			for _, from := range targets {
+				check(t, servers.DiffDumps(raw[k.table], dump(t, cluster, restoredName(k.table, from.location), true)))
+			}
+			check(t, cluster.SetCompaction(t.Context(), true))
+			as := restoredName(k.table, targets[i%len(targets)].location)
+			liveOn(t, x, "prod", cluster, as, visible[k.table])
+			for _, from := range targets {
+				check(t, cluster.Drop(t.Context(), restoredName(k.table, from.location)))
 			}
 		})
+	}
+}
+
+// restoreFromAll restores the table from the backup of each target at a time.
+func restoreFromAll(t *testing.T, x *cli.Tool, ids []string, table string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i, from := range targets {
+		wg.Go(func() {
+			r := x.Run(t.Context(), "restore", ids[i], "--table", table, "--as", restoredName(table, from.location),
+				"--from-cluster", from.cluster, "--to-cluster", "prod")
+			if r.Code != 0 {
+				t.Errorf("from %s: %s", from.location, r)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
 	}
 }
 

@@ -17,6 +17,11 @@ const (
 	maxKeyBytes  = 1024
 )
 
+// parallelChunks is how many chunks an object has at least that is sent in parts.
+// Smaller ones are sent beside each other anyway, and each part is a request that
+// is billed, while a resumable upload is one in all.
+const parallelChunks = 16
+
 // Defaults of Config.
 const (
 	DefaultChunkSize = 16 << 20
@@ -49,7 +54,8 @@ type Config struct {
 	StorageClass string // NEARLINE and so on; "" is the bucket's default
 
 	ChunkSize int64 // bytes of a chunk, a multiple of 256 KiB; larger objects are sent in chunks
-	Memory    int64 // bytes of the chunks of all puts together; (DefaultParallel+1) × ChunkSize when 0
+	Parallel  int   // parts of one large object that are sent at once; 1 sends chunks one after the other
+	Memory    int64 // bytes of the chunks of all puts together; (Parallel+1) × ChunkSize when 0
 
 	// RetryFor is how long failures that may pass are met with new attempts when
 	// nothing moves on.
@@ -58,6 +64,8 @@ type Config struct {
 	backoff time.Duration // first pause before a retry
 	settle  time.Duration // how long a cancelled put waits for the answer to its last byte
 	stall   time.Duration // how long nothing may move before an attempt is given up
+
+	parallelFrom int64 // the size in bytes from which on an object is sent in parts
 }
 
 // Location gives the name of the configured place, gs://bucket/prefix.
@@ -78,8 +86,14 @@ func (c Config) withDefaults() Config {
 	if c.ChunkSize == 0 {
 		c.ChunkSize = DefaultChunkSize
 	}
+	if c.Parallel == 0 {
+		c.Parallel = DefaultParallel
+	}
 	if c.Memory == 0 {
-		c.Memory = (DefaultParallel + 1) * c.ChunkSize
+		c.Memory = int64(c.Parallel+1) * c.ChunkSize
+	}
+	if c.parallelFrom == 0 {
+		c.parallelFrom = parallelChunks * c.ChunkSize
 	}
 	if c.RetryFor == 0 {
 		c.RetryFor = DefaultRetryFor
@@ -120,6 +134,8 @@ func (c Config) validate() error {
 		return fail("the chunk size is %d bytes; it must be a multiple of %d, up to 1 GiB", c.ChunkSize, chunkQuantum)
 	case c.Memory < c.ChunkSize:
 		return fail("the memory of %d bytes does not hold one chunk of %d bytes", c.Memory, c.ChunkSize)
+	case c.Parallel < 1:
+		return fail("%d parts at once cannot be", c.Parallel)
 	case c.RetryFor < 0:
 		return fail("the time for new attempts is negative")
 	}

@@ -24,6 +24,18 @@ func TestContractOneRequest(t *testing.T) {
 	}, storetest.Keys(100), storetest.LargeSize(24<<20))
 }
 
+// TestContractInParallel has all objects that are larger than a chunk sent in parts.
+func TestContractInParallel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long; run without -short")
+	}
+	testContract(t, func(t testing.TB) Config {
+		c := configFor(t)
+		inShape(&c)
+		return c
+	}, storetest.PartSize(minPart), storetest.Keys(100), storetest.LargeSize(64<<20))
+}
+
 // testContract runs the suite against the places that each describes.
 func testContract(t *testing.T, each func(testing.TB) Config, opts ...storetest.Option) {
 	opts = append(opts, storetest.FolderMarker(func(ctx context.Context, s storage.Store, name string) error {

@@ -20,7 +20,7 @@ const deletesAtOnce = 16
 // attempt that is repeated because its answer was lost does not take away what
 // somebody else has put there since, such as the next one's lease.
 func (s *Store) Delete(ctx context.Context, key storage.Key) error {
-	if err := storage.Check(ctx, "delete", s.loc, key); err != nil {
+	if err := s.check(ctx, "delete", key); err != nil {
 		return err
 	}
 	attrs, err := s.object(key).Attrs(ctx)
@@ -62,9 +62,9 @@ func (s *Store) DeleteBatch(ctx context.Context, keys []storage.Key) ([]storage.
 	group.SetLimit(deletesAtOnce)
 	seen := make(map[storage.Key]bool, len(keys))
 	for _, key := range keys {
-		if err := key.Validate(); err != nil {
+		if err := s.check(context.WithoutCancel(ctx), "delete", key); err != nil {
 			mu.Lock()
-			failures = append(failures, storage.DeleteFailure{Key: key, Err: hbackup.E("delete", s.loc.At(key), hbackup.KindUsage, err)})
+			failures = append(failures, storage.DeleteFailure{Key: key, Err: err})
 			mu.Unlock()
 			continue
 		}

@@ -20,7 +20,7 @@ func TestCancelAfterLastByte(t *testing.T) {
 	for _, shape := range shapes {
 		for _, mode := range []string{"answer comes", "answer never comes", "store did nothing"} {
 			t.Run(shape.name+"/"+mode, func(t *testing.T) {
-				s, direct, p := behind(t, nil)
+				s, direct, p := behindAs(t, shape.carrier, nil)
 				s.c.settle = 100 * time.Millisecond
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -83,9 +83,13 @@ func TestCancelBeforeLastByte(t *testing.T) {
 		name    string
 		size    int
 		carrier string
-	}{{"whole", large, opInsert}, {"chunks", 2*large + 1, opChunk}} {
+	}{{"whole", large, opInsert}, {"chunks", 2*large + 1, opChunk}, {"parts", 2*large + 1, opPart}} {
 		t.Run(shape.name, func(t *testing.T) {
-			s, direct, p := behind(t, func(c *Config) { c.ChunkSize = large })
+			s, direct, p := behind(t, func(c *Config) {
+				if c.ChunkSize = large; shape.carrier == opPart {
+					c.parallelFrom = 2 * large
+				}
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
@@ -103,6 +107,7 @@ func TestCancelBeforeLastByte(t *testing.T) {
 			_, err := s.Put(ctx, "a/key", bytes.NewReader(make([]byte, shape.size)), storage.PutOptions{Size: int64(shape.size)})
 			checkKind(t, err, hbackup.KindInterrupted)
 			checkAbsent(t, direct, "a/key")
+			checkNothingStaged(t, direct)
 		})
 	}
 }

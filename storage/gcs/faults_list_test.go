@@ -82,7 +82,10 @@ func TestListingThatLies(t *testing.T) {
 // that pass and once one that lasts.
 func TestListGoesOn(t *testing.T) {
 	t.Parallel()
-	s, direct, p := behind(t, func(c *Config) { c.RetryFor = 200 * time.Millisecond })
+	patient, direct, p := behind(t, nil)
+	c := patient.c
+	c.RetryFor = 200 * time.Millisecond
+	hasty := open(t, c)
 	const keys = 12
 	for i := range keys {
 		if err := putBytes(t, direct, storage.Key(fmt.Sprintf("k%02d", i)), nil, false); err != nil {
@@ -110,6 +113,10 @@ func TestListGoesOn(t *testing.T) {
 					small(r)
 					return nth >= 2 && (lasts || nth <= 4) && do(w, r)
 				})
+				s := patient
+				if lasts {
+					s = hasty
+				}
 				got, err := listKeys(t, s)
 				switch {
 				case !lasts && (err != nil || len(got) != keys):

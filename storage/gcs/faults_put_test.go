@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
+
+	gcs "cloud.google.com/go/storage"
+	"google.golang.org/api/iterator"
 
 	"hbackup"
 	"hbackup/storage"
@@ -18,14 +22,36 @@ var shapes = []struct {
 	ifAbsent bool
 	commit   string // the request that makes the object visible
 	carrier  string // the one that carries its bytes
+	begin    string // the one before, if there is one
 }{
-	{"whole", 100_000, false, opInsert, opInsert},
-	{"whole if absent", 100_000, true, opInsert, opInsert},
-	{"empty if absent", 0, true, opInsert, opInsert},
-	{"a full chunk if absent", chunkQuantum, true, opInsert, opInsert},
-	{"chunks", 3*chunkQuantum + 77, false, opLast, opChunk},
-	{"chunks if absent", 3*chunkQuantum + 77, true, opLast, opChunk},
-	{"full chunks if absent", 2 * chunkQuantum, true, opLast, opChunk},
+	{"whole", 100_000, false, opInsert, opInsert, ""},
+	{"whole if absent", 100_000, true, opInsert, opInsert, ""},
+	{"empty if absent", 0, true, opInsert, opInsert, ""},
+	{"a full chunk if absent", chunkQuantum, true, opInsert, opInsert, ""},
+	{"chunks", 3*chunkQuantum + 77, false, opLast, opChunk, opBegin},
+	{"chunks if absent", 3*chunkQuantum + 77, true, opLast, opChunk, opBegin},
+	{"full chunks if absent", 2 * chunkQuantum, true, opLast, opChunk, opBegin},
+	{"parts", minPart + 77, false, opMove, opPart, opInitiate},
+	{"parts if absent", minPart + 77, true, opMove, opPart, opInitiate},
+}
+
+// inShape has large objects sent in parts. They are larger than what the other
+// shapes put.
+func inShape(c *Config) {
+	c.parallelFrom = minPart
+	c.ChunkSize = minPart
+}
+
+// behindAs gives stores, as behind does, that put objects in one of the shapes.
+func behindAs(t testing.TB, carrier string, change func(*Config)) (*Store, *Store, *faultyProxy) {
+	return behind(t, func(c *Config) {
+		if carrier == opPart {
+			inShape(c)
+		}
+		if change != nil {
+			change(c)
+		}
+	})
 }
 
 func bytesFor(n int) []byte {
@@ -64,6 +90,18 @@ func checkAbsent(t testing.TB, s *Store, key storage.Key) {
 		if err != nil || obj.Key == key {
 			t.Fatalf("List shows %s, %v", obj.Key, err)
 		}
+	}
+}
+
+// checkNothingStaged fails when a parallel upload has left anything.
+func checkNothingStaged(t testing.TB, s *Store) {
+	t.Helper()
+	dir := s.full(tempDir + "/")
+	if open, err := s.uploads(t.Context(), dir); err != nil || len(open) > 0 {
+		t.Errorf("uploads are left open: %v, %v", open, err)
+	}
+	if o, err := s.client.Bucket(bucket).Objects(t.Context(), &gcs.Query{Prefix: dir}).Next(); err != iterator.Done {
+		t.Errorf("left behind: %+v, %v", o, err)
 	}
 }
 
@@ -113,7 +151,7 @@ func TestPassingFaults(t *testing.T) {
 		}},
 		{"bytes damaged", func(p *faultyProxy, commit, carrier string) fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == opInsert && nth <= 2 && p.damage(w, r)
+				return (op == opInsert || op == opPart) && nth <= 2 && p.damage(w, r)
 			}
 		}},
 		{"internal errors", refusals(500, "internalError")},
@@ -144,13 +182,14 @@ func TestPassingFaults(t *testing.T) {
 	for _, shape := range shapes {
 		for _, k := range kinds {
 			t.Run(shape.name+"/"+k.name, func(t *testing.T) {
-				s, direct, p := behind(t, nil)
+				s, direct, p := behindAs(t, shape.carrier, nil)
 				data := bytesFor(shape.size)
 				p.set(k.make(p, shape.commit, shape.carrier))
 				if err := putBytes(t, s, "a/key", data, shape.ifAbsent); err != nil {
 					t.Fatalf("Put: %v", err)
 				}
 				checkHas(t, direct, "a/key", data)
+				checkNothingStaged(t, direct)
 			})
 		}
 	}
@@ -161,7 +200,7 @@ func TestAllAnswersLost(t *testing.T) {
 	t.Parallel()
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
-			s, direct, p := behind(t, func(c *Config) { c.RetryFor = 20 * time.Millisecond })
+			s, direct, p := behindAs(t, shape.carrier, func(c *Config) { c.RetryFor = 20 * time.Millisecond })
 			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == shape.commit && p.loseAnswer(t, w, r)
 			})
@@ -199,21 +238,28 @@ func TestLastingFaults(t *testing.T) {
 		}},
 	} {
 		for _, shape := range shapes {
-			for _, target := range []string{shape.commit, shape.carrier, opBegin} {
+			targets := []string{shape.commit, shape.carrier, shape.begin}
+			if shape.carrier == opPart {
+				targets = append(targets, opComplete)
+			}
+			for _, target := range slices.Compact(targets) {
 				switch {
-				case target == opBegin && shape.commit == opInsert, target == shape.carrier && shape.commit == shape.carrier && target != shape.commit:
+				case target == "":
 					continue // there is no such request
+				case target == opInitiate && fc.name == "denied":
+					continue // then it goes another way
 				case fc.kind == hbackup.KindCorrupt && (target != shape.carrier || shape.size == 0):
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s of %s", fc.name, target, shape.name), func(t *testing.T) {
-					s, direct, p := behind(t, func(c *Config) { c.RetryFor = 8 * time.Millisecond })
+					s, direct, p := behindAs(t, shape.carrier, func(c *Config) { c.RetryFor = 8 * time.Millisecond })
 					p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 						return op == target && fc.do(p, w, r)
 					})
 					err := putBytes(t, s, "a/key", bytesFor(shape.size), shape.ifAbsent)
 					checkKind(t, err, fc.kind)
 					checkAbsent(t, direct, "a/key")
+					checkNothingStaged(t, direct)
 
 					// The store can be used again, and another put is not disturbed.
 					p.set(nil)
@@ -237,7 +283,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 			continue
 		}
 		t.Run(shape.name, func(t *testing.T) {
-			s, direct, p := behind(t, func(c *Config) { c.RetryFor = 100 * time.Millisecond })
+			s, direct, p := behindAs(t, shape.carrier, func(c *Config) { c.RetryFor = 100 * time.Millisecond })
 			rival := bytesFor(shape.size) // the same bytes: only the stamp differs
 			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != shape.commit {
@@ -253,6 +299,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 			err := putBytes(t, s, "a/key", bytesFor(shape.size), true)
 			checkKind(t, err, hbackup.KindExists)
 			checkHas(t, direct, "a/key", rival)
+			checkNothingStaged(t, direct)
 		})
 	}
 }
@@ -285,7 +332,7 @@ func TestWrongAnswer(t *testing.T) {
 				if shape.size == 0 && name == "checksum" {
 					t.Skip("this is the checksum of nothing")
 				}
-				s, _, p := behind(t, nil)
+				s, _, p := behindAs(t, shape.carrier, nil)
 				p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 					return op == shape.commit && p.rewrite(w, r, func(b []byte) []byte {
 						return bytes.Replace(b, []byte(change[0]), []byte(change[1]), 1)

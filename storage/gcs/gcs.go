@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,11 @@ type Store struct {
 	http      *http.Client // puts credentials on requests of our own
 	transport *http.Transport
 	memory    *semaphore.Weighted
+	chunks    sync.Pool // of *[]byte with the size of a chunk
+
+	staging  sync.Once   // of what is to be seen to before the first parallel upload
+	serial   atomic.Bool // parallel uploads are not to be had here
+	noUpdate atomic.Bool // the right to change metadata is missing
 
 	// bucketSeen is the time, in nanoseconds since 1970, at which an answer last
 	// proved that the bucket exists.
@@ -120,6 +126,17 @@ func (s *Store) ServerTime(ctx context.Context) (time.Time, error) {
 		return time.Time{}, hbackup.Errorf("ask for the time", string(s.loc), hbackup.KindUnsupported, "the store's answer has no date")
 	}
 	return at, nil
+}
+
+// check is storage.Check and refuses what is no key here.
+func (s *Store) check(ctx context.Context, op string, key storage.Key) error {
+	if err := storage.Check(ctx, op, s.loc, key); err != nil {
+		return err
+	}
+	if inTempDir(key) {
+		return hbackup.Errorf(op, s.loc.At(key), hbackup.KindUsage, "%q is a reserved name", tempDir)
+	}
+	return nil
 }
 
 // probe asks for the shortest listing there is: unlike a question for the bucket

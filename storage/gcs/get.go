@@ -14,7 +14,7 @@ import (
 
 // Stat describes one object.
 func (s *Store) Stat(ctx context.Context, key storage.Key) (storage.Object, error) {
-	if err := storage.Check(ctx, "stat", s.loc, key); err != nil {
+	if err := s.check(ctx, "stat", key); err != nil {
 		return storage.Object{}, err
 	}
 	attrs, err := s.object(key).Attrs(ctx)
@@ -41,7 +41,7 @@ func describe(key storage.Key, attrs *gcs.ObjectAttrs) storage.Object {
 
 // Get opens the bytes of the range.
 func (s *Store) Get(ctx context.Context, key storage.Key, r storage.Range) (io.ReadCloser, storage.Object, error) {
-	if err := storage.Check(ctx, "get", s.loc, key); err != nil {
+	if err := s.check(ctx, "get", key); err != nil {
 		return nil, storage.Object{}, err
 	}
 	if _, _, err := (storage.Range{Offset: min(r.Offset, 0), Length: r.Length}).Of(0); err != nil {

@@ -26,7 +26,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOption
 		for err == nil {
 			var obj storage.Object
 			if obj, err = l.next(); err != nil || obj.Key == "" {
-				continue // a folder marker has no key
+				continue // a folder marker has no key, nor has a temporary object
 			}
 			if !yield(obj, nil) {
 				return
@@ -69,7 +69,7 @@ func (s *Store) newListing(ctx context.Context, prefix string, opts storage.List
 	return l, nil
 }
 
-// next gives the next object, without a key if it is a folder marker.
+// next gives the next object, without a key if it is none that can be asked for.
 func (l *listing) next() (storage.Object, error) {
 	if err := l.ctx.Err(); err != nil {
 		return storage.Object{}, err
@@ -91,14 +91,14 @@ func (l *listing) next() (storage.Object, error) {
 		return storage.Object{}, corrupt("the store gave %q after %q", name, l.last)
 	}
 	l.last = name
-	if strings.HasSuffix(name, "/") || name == l.skip {
+	key := storage.Key(name)
+	if p := l.s.c.Prefix; p != "" {
+		key = storage.Key(strings.TrimPrefix(name, p+"/"))
+	}
+	if strings.HasSuffix(name, "/") || name == l.skip || inTempDir(key) {
 		return storage.Object{}, nil
 	}
-	key := name
-	if p := l.s.c.Prefix; p != "" {
-		key = strings.TrimPrefix(name, p+"/")
-	}
-	return storage.Object{Key: storage.Key(key), Size: attrs.Size, Modified: attrs.Updated}, nil
+	return storage.Object{Key: key, Size: attrs.Size, Modified: attrs.Updated}, nil
 }
 
 func corrupt(format string, args ...any) error {

@@ -19,25 +19,26 @@ import (
 // User metadata of the objects that are put here.
 const (
 	stampName  = "hbackup-put"       // tells the objects of one put from those of any other
-	digestName = "hbackup-crc64nvme" // the digest, where it was known in time
+	digestName = "hbackup-crc64nvme" // the digest
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// Put writes one object: in one request up to the chunk size, in chunks above it.
+// Put writes one object: in one request up to the chunk size, in chunks above it,
+// and in parts side by side when it is large.
 func (s *Store) Put(ctx context.Context, key storage.Key, body io.Reader, opts storage.PutOptions) (storage.Object, error) {
 	if err := storage.CheckPut(ctx, s.loc, key, opts); err != nil {
 		return storage.Object{}, err
 	}
+	if err := s.check(ctx, "put", key); err != nil {
+		return storage.Object{}, err
+	}
 	p := &put{Store: s, key: key, opts: opts, body: storage.NewBody(ctx, body, opts), stamp: rand.Text()}
-	run, need := p.whole, opts.Size
-	if opts.Size > s.c.ChunkSize {
-		run, need = p.inChunks, s.c.ChunkSize
+	run := p.whole
+	switch {
+	case s.inParallel(opts.Size):
+		run = p.inParts
+	case opts.Size > s.c.ChunkSize:
+		run = p.inChunks
 	}
-	if err := s.memory.Acquire(ctx, need); err != nil {
-		return storage.Object{}, p.fail(ctx, err)
-	}
-	defer s.memory.Release(need)
 	modified, err := run(ctx)
 	if err != nil {
 		return storage.Object{}, err
@@ -73,10 +74,10 @@ func (p *put) read(buf []byte) (int, error) {
 	return n, err
 }
 
-// fill reads the whole body into buf, which has its size, and the body's end.
-func (p *put) fill(buf []byte) error {
+// fill reads the next bytes of the body into buf; with last it also reads its end.
+func (p *put) fill(buf []byte, last bool) error {
 	var extra [1]byte // to read the end, and nothing else
-	for n := 0; ; {
+	for n := 0; last || n < len(buf); {
 		to := buf[n:]
 		if len(to) == 0 {
 			to = extra[:]
@@ -84,12 +85,13 @@ func (p *put) fill(buf []byte) error {
 		m, err := p.read(to)
 		n += m
 		switch {
-		case err == io.EOF && n == len(buf):
+		case err == io.EOF && n == len(buf) && last:
 			return nil
 		case err != nil:
 			return noEOF(err)
 		}
 	}
+	return nil
 }
 
 // writer opens the library's writer with all that is known of the object.
@@ -103,10 +105,7 @@ func (p *put) writer(ctx context.Context, chunk int64, again func(error) bool) *
 	w.ChunkRetryDeadline = 10 * p.c.RetryFor // again decides
 	w.ContentType = "application/octet-stream"
 	w.StorageClass = p.c.StorageClass
-	w.Metadata = map[string]string{stampName: p.stamp}
-	if p.opts.Digest != nil {
-		w.Metadata[digestName] = p.opts.Digest.String() // which the body is held to
-	}
+	w.Metadata = p.metadata()
 	return w
 }
 
@@ -124,8 +123,12 @@ func (p *put) check(attrs *gcs.ObjectAttrs) error {
 
 // whole puts the object with one request.
 func (p *put) whole(ctx context.Context) (time.Time, error) {
+	if err := p.memory.Acquire(ctx, p.opts.Size); err != nil {
+		return time.Time{}, p.fail(ctx, err)
+	}
+	defer p.memory.Release(p.opts.Size)
 	buf := make([]byte, p.opts.Size)
-	if err := p.fill(buf); err != nil {
+	if err := p.fill(buf, true); err != nil {
 		return time.Time{}, p.fail(ctx, err)
 	}
 	const rounds = 3
@@ -201,6 +204,10 @@ func (p *put) close(w *gcs.Writer, cancel context.CancelFunc, err error) (*gcs.O
 // inChunks puts the object by a resumable upload. The library repeats chunks, and
 // sends the CRC32C of the whole with the last one.
 func (p *put) inChunks(ctx context.Context) (time.Time, error) {
+	if err := p.memory.Acquire(ctx, p.c.ChunkSize); err != nil {
+		return time.Time{}, p.fail(ctx, err)
+	}
+	defer p.memory.Release(p.c.ChunkSize)
 	wctx, cancel := p.guard(ctx)
 	defer cancel()
 	var moved atomic.Int64 // when the store last took a chunk
@@ -216,8 +223,10 @@ func (p *put) inChunks(ctx context.Context) (time.Time, error) {
 	attrs, err := p.close(w, cancel, err)
 	switch {
 	case err == nil:
-		err := p.check(attrs)
-		return attrs.Updated, err
+		if err := p.check(attrs); err != nil {
+			return time.Time{}, err
+		}
+		return p.keepDigest(ctx, attrs.Name, attrs).Updated, nil
 	case !p.last.Load() && statusOf(err) != http.StatusPreconditionFailed:
 		return time.Time{}, p.fail(ctx, err)
 	}

@@ -53,7 +53,7 @@ func (p *put) look(ctx context.Context) (found, time.Time) {
 	case p.check(attrs) != nil:
 		return foundUnknown, time.Time{} // not as it was sent: no success
 	}
-	return foundOurs, attrs.Updated
+	return foundOurs, p.keepDigest(ctx, attrs.Name, attrs).Updated
 }
 
 // guard gives the context of the requests that may make the object visible. When

@@ -98,10 +98,16 @@ func (c *call) getBucket(name string) error {
 	if err != nil {
 		return err
 	}
-	c.json(http.StatusOK, map[string]any{
+	out := map[string]any{
 		"kind": "storage#bucket", "id": b.name, "name": b.name, "metageneration": "1", "location": "US", "storageClass": "STANDARD",
 		"timeCreated": b.created.UTC().Format(time.RFC3339Nano), "updated": b.created.UTC().Format(time.RFC3339Nano),
-	})
+	}
+	if d := c.s.opts.Retention; d > 0 {
+		out["retentionPolicy"] = map[string]any{
+			"retentionPeriod": strconv.FormatInt(int64(d.Seconds()), 10), "effectiveTime": b.created.UTC().Format(time.RFC3339Nano),
+		}
+	}
+	c.json(http.StatusOK, out)
 	return nil
 }
 
