@@ -90,6 +90,7 @@ type Config struct {
 	backoff time.Duration // first pause before a retry
 	settle  time.Duration // how long a cancelled put waits for the answer to its last byte
 	stall   time.Duration // how long nothing may move before an attempt is given up
+	hedge   time.Duration // how long a part may take at least before it is sent a second time
 }
 
 // Credentials say where the access key comes from. The zero value is the SDK's
@@ -142,6 +143,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.stall == 0 {
 		c.stall = time.Minute
+	}
+	if c.hedge == 0 {
+		c.hedge = 3 * time.Second
 	}
 	return c
 }

@@ -8,10 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"golang.org/x/sync/errgroup"
 
 	"hbackup"
-	"hbackup/storage"
 )
 
 // inParts puts the object as a multipart upload. The object becomes visible with
@@ -68,65 +66,6 @@ func (p *put) create(ctx context.Context) (id string, again bool, err error) {
 	}
 	tries, _ := retry.GetAttemptResults(out.ResultMetadata)
 	return *out.UploadId, len(tries.Results) > 1, nil
-}
-
-// sendParts reads the body and uploads its parts. When it returns, no request is
-// under way any more.
-func (p *put) sendParts(ctx context.Context, id string) ([]types.CompletedPart, error) {
-	size := partSizeFor(p.opts.Size, p.c.PartSize)
-	count := max(1, (p.opts.Size+size-1)/size) // an empty object is one empty part
-	parts := make([]types.CompletedPart, count)
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(p.c.Parallel)
-	for i := range count {
-		n := min(size, p.opts.Size-i*size)
-		buf, err := p.buffers.get(gctx, n)
-		if err != nil {
-			break // gctx is over; Wait says why
-		}
-		before := p.body.Digest()
-		if err := p.fill(buf, i == count-1); err != nil {
-			p.buffers.put(buf)
-			g.Go(func() error { return err })
-			break
-		}
-		digest := combine(before, p.body.Digest(), n) // what has to follow before to give the sum
-		g.Go(func() error {
-			defer p.buffers.put(buf)
-			var err error
-			parts[i], err = p.sendPart(gctx, id, int32(i+1), buf, digest)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	return parts, ctx.Err()
-}
-
-func (p *put) sendPart(ctx context.Context, id string, number int32, buf []byte, digest storage.Digest) (types.CompletedPart, error) {
-	load := newPayload(buf)
-	defer load.release()
-	in := &s3.UploadPartInput{
-		Bucket: &p.c.Bucket, Key: &p.name, UploadId: &id, PartNumber: &number, Body: newReplaced(buf),
-	}
-	in.ChecksumCRC64NVME, in.ContentMD5 = p.checksums(digest, buf)
-	// A part whose last byte has left lands whatever we do; its answer is awaited,
-	// so that it does not land behind an abort.
-	ctx, cancel := p.guard(ctx, load)
-	defer cancel()
-	out, err := p.client.UploadPart(load.with(ctx), in, p.unsigned())
-	if err == nil && out.ETag == nil {
-		err = errNoTag
-	}
-	if err != nil {
-		return types.CompletedPart{}, err
-	}
-	if got, ok := decodeDigest(out.ChecksumCRC64NVME); ok && got != digest {
-		return types.CompletedPart{}, hbackup.Errorf("put part", p.loc.At(p.key), hbackup.KindCorrupt,
-			"the store has stored %s as part %d; %s was sent", got, number, digest)
-	}
-	return types.CompletedPart{PartNumber: &number, ETag: out.ETag, ChecksumCRC64NVME: in.ChecksumCRC64NVME}, nil
 }
 
 // complete makes the object visible.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"sync"
 )
 
@@ -24,9 +25,10 @@ type payload struct {
 	lent     int       // slices that connections are writing at the moment
 	released bool
 	attempts int
-	stopped  error // set when the caller's context ended before the last byte left
+	stopped  error // set when the caller's context ended; no other attempt begins
 	sent     bool  // the last byte of an attempt has left, and no other attempt has begun
-	everSent bool  // the last byte of some attempt has left
+	left     int   // how often the last byte has left
+	refused  int   // how often the answer to it was that nothing was done
 }
 
 func newPayload(data []byte) *payload {
@@ -53,10 +55,30 @@ func (p *payload) begin() error {
 	defer p.mu.Unlock()
 	p.attempts++
 	p.sent = false
-	if p.stopped == nil && len(p.data) == 0 {
-		p.sent, p.everSent = true, true
+	switch {
+	case p.released:
+		return errReleased
+	case p.stopped != nil:
+		return stoppedError{p.stopped}
+	case len(p.data) == 0:
+		p.sent = true
+		p.left++
 	}
-	return p.stopped
+	return nil
+}
+
+// stoppedError says that no other attempt is made.
+type stoppedError struct{ error }
+
+func (e stoppedError) Unwrap() error { return e.error }
+
+// answered notes an answer to the attempt that is under way.
+func (p *payload) answered(status int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sent && (status >= 400 && status < 500 || status == http.StatusServiceUnavailable) {
+		p.refused++
+	}
 }
 
 // stop tells that the caller gave up, and reports whether the last byte was
@@ -64,18 +86,22 @@ func (p *payload) begin() error {
 func (p *payload) stop(cause error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.sent {
-		return false
-	}
 	p.stopped = cause
-	return true
+	return !p.sent
 }
 
 // maybeVisible reports whether the store may have got all bytes of an attempt.
 func (p *payload) maybeVisible() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.everSent
+	return p.left > 0
+}
+
+// landings gives the number of attempts that may have stored the bytes.
+func (p *payload) landings() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left - p.refused
 }
 
 // tries gives the number of attempts made.
@@ -145,7 +171,8 @@ func (r *payloadReader) next(n int) ([]byte, error) {
 	}
 	next := p.data[r.at:min(r.at+n, len(p.data))]
 	if r.at += len(next); r.at == len(p.data) {
-		p.sent, p.everSent = true, true
+		p.sent = true
+		p.left++
 	}
 	return next, nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"io"
 	"strings"
@@ -175,6 +176,11 @@ func (s *Store) checksums(d storage.Digest, buf []byte) (crc, sum *string) {
 }
 
 func (p *put) checkStored(crc *string) error { return p.Store.checkStored(p.key, crc, p.body.Digest()) }
+
+func hexMD5(b []byte) string {
+	sum := md5.Sum(b)
+	return hex.EncodeToString(sum[:])
+}
 
 // checkStored compares what the store says it has with what was sent.
 func (s *Store) checkStored(key storage.Key, crc *string, sent storage.Digest) error {

@@ -56,7 +56,7 @@ func firstSay(err error, keys *aws.CredentialsCache) aws.Ternary {
 	switch {
 	case hbackup.KindOf(err) != hbackup.KindOther:
 		return aws.FalseTernary // an error of ours, such as a key that cannot be read
-	case errors.As(err, &dns) && dns.IsNotFound:
+	case errors.Is(err, errReleased), errors.As(err, new(stoppedError)), errors.As(err, &dns) && dns.IsNotFound:
 		return aws.FalseTernary
 	case errors.Is(err, errStalled):
 		return aws.TrueTernary

@@ -24,6 +24,7 @@ type Store struct {
 	transport *http.Transport
 	gate      *gate
 	buffers   *buffers
+	peers     *peers
 
 	// bucketSeen is the time, in nanoseconds since 1970, at which an answer last
 	// proved that the bucket exists.
@@ -49,7 +50,8 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{c: c, loc: c.Location(), transport: transport, gate: gate, buffers: newBuffers(c.Memory, c.PartSize)}
+	s := &Store{c: c, loc: c.Location(), transport: transport, gate: gate, buffers: newBuffers(c.Memory, c.PartSize),
+		peers: &peers{least: c.hedge}}
 	s.client = s3.NewFromConfig(base, func(o *s3.Options) {
 		o.HTTPClient = do
 		o.UsePathStyle = c.PathStyle

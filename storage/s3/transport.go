@@ -87,17 +87,20 @@ func (d *doer) patience(req *http.Request) time.Duration {
 
 // Do sends one attempt. It follows no redirection: the signature would be wrong.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
-	if err := d.gate.wait(req.Context()); err != nil {
+	pass, err := d.gate.enter(req.Context())
+	if err != nil {
 		return nil, err
 	}
-	if p := payloadOf(req.Context()); p != nil {
-		if err := p.begin(); err != nil {
+	load := payloadOf(req.Context())
+	if load != nil {
+		if err := load.begin(); err != nil {
+			pass.over()
 			return nil, err
 		}
 		if req.Body != nil && req.Body != http.NoBody {
 			req.Body.Close()
-			req.Body = p.open()
-			req.GetBody = func() (io.ReadCloser, error) { return p.open(), nil }
+			req.Body = load.open()
+			req.GetBody = func() (io.ReadCloser, error) { return load.open(), nil }
 		}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -105,17 +108,23 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.rt.RoundTrip(req.WithContext(ctx))
 	timer.Stop()
 	if err != nil {
+		pass.over()
 		if context.Cause(ctx) == errStalled {
 			err = errStalled
 		}
 		cancel(errReleased)
 		return nil, err
 	}
+	if load != nil {
+		load.answered(resp.StatusCode)
+	}
 	switch {
 	case resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests:
-		d.gate.refused()
-	case resp.StatusCode < 300:
-		d.gate.accepted()
+		pass.refused()
+	case resp.StatusCode < 500:
+		pass.accepted()
+	default:
+		pass.over()
 	}
 	resp.Body = &watchedBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, stall: d.stall}
 	return resp, nil
