@@ -79,6 +79,17 @@ func TestContract(t *testing.T) {
 	}, storetest.NoNesting())
 }
 
+// overHTTP reaches the name node by WebHDFS.
+func overHTTP() hdfs.Config {
+	return hdfs.Config{User: cluster.User(), WebHDFS: []string{"http://" + cluster.HTTPAddress()}}
+}
+
+func TestContractOverHTTP(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storage.Store {
+		return openAt(t, directory(t), overHTTP())
+	}, storetest.NoNesting(), storetest.Keys(1100)) // more than a page
+}
+
 func put(t testing.TB, s storage.Store, key storage.Key, text string) {
 	t.Helper()
 	_, err := storage.PutBytes(t.Context(), s, key, []byte(text), true)

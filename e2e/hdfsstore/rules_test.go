@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hbackup"
+	"hbackup/internal/files"
 	client "hbackup/internal/hdfs"
 	"hbackup/storage"
 	"hbackup/storage/hdfs"
@@ -113,7 +114,7 @@ func TestListOrder(t *testing.T) {
 	at := pathOf(t) + "/d"
 	var want []storage.Key
 	add := func(name string) { want = append(want, storage.Key("d/"+name)) }
-	for i := range client.PageSize + 10 {
+	for i := range files.PageSize + 10 {
 		add(fmt.Sprintf("n%04d", i))
 	}
 	for _, name := range []string{"a/x", "a-/x", "a--/x", "a-b", "a.b", "a0", "aä", "ab", "ä", "é/x", "é-", "Ω", "z", "日本", "n0500-/x", "n0500/x"} {
@@ -170,7 +171,7 @@ func TestListOrder(t *testing.T) {
 			}
 			seen[info.Name] = true
 		}
-		if len(page) < client.PageSize {
+		if len(page) < files.PageSize {
 			break
 		}
 		after = page[len(page)-1].Name

@@ -25,3 +25,14 @@ func ByName(a, b Info) int { return strings.Compare(a.Name, b.Name) }
 
 // ErrEnded is the cause when a writer is used after its end.
 var ErrEnded = errors.New("the writer was closed or aborted before")
+
+// ErrReplaced is the cause when another file has taken the path during a read or
+// an opening.
+var ErrReplaced = errors.New("another file has taken this path while it was read")
+
+// ErrOpenForWriting is the cause when a file's end is not known yet.
+var ErrOpenForWriting = errors.New("the file is still open for writing")
+
+// PageSize is how many entries one page of a directory has, unless it is the last;
+// the usual limit of one answer of an HDFS name node (dfs.ls.limit).
+const PageSize = 1000

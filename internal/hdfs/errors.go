@@ -13,62 +13,20 @@ import (
 	lib "github.com/colinmarc/hdfs/v2"
 
 	"hbackup"
+	"hbackup/internal/files"
+	"hbackup/internal/hadoop"
 )
 
 // Why Open refuses a file whose bytes it could not read faithfully. They are the
 // causes of an error of KindUnsupported.
 var (
-	ErrOpenForWriting = errors.New("the file is still open for writing")
+	ErrOpenForWriting = files.ErrOpenForWriting
 	ErrEncrypted      = errors.New("the file lies in an HDFS encryption zone")
 	ErrErasureCoded   = errors.New("the file is erasure-coded")
 )
 
 // errCannotTell is the cause when the name node's answers are sealed.
 var errCannotTell = errors.New("whether the file is still open for writing cannot be seen, because RPC is sealed (hadoop.rpc.protection)")
-
-// ErrReplaced is the cause when another file has taken the path during a read or
-// an opening.
-var ErrReplaced = errors.New("another file has taken this path while it was read")
-
-// exceptionKinds classes Java exceptions by the last segment of their class name.
-var exceptionKinds = map[string]hbackup.Kind{
-	"FileNotFoundException":                   hbackup.KindNotFound,
-	"FileAlreadyExistsException":              hbackup.KindExists,
-	"AlreadyBeingCreatedException":            hbackup.KindExists,
-	"RecoveryInProgressException":             hbackup.KindBusy,
-	"ParentNotDirectoryException":             hbackup.KindConflict,
-	"PathIsNotDirectoryException":             hbackup.KindConflict,
-	"PathIsNotEmptyDirectoryException":        hbackup.KindConflict,
-	"LeaseExpiredException":                   hbackup.KindConflict,
-	"AccessControlException":                  hbackup.KindDenied,
-	"AuthorizationException":                  hbackup.KindDenied,
-	"SaslException":                           hbackup.KindDenied,
-	"InvalidToken":                            hbackup.KindDenied,
-	"SafeModeException":                       hbackup.KindUnavailable,
-	"StandbyException":                        hbackup.KindUnavailable,
-	"RetriableException":                      hbackup.KindUnavailable,
-	"ObserverRetryOnActiveException":          hbackup.KindUnavailable,
-	"RetryStartFileException":                 hbackup.KindUnavailable,
-	"NotReplicatedYetException":               hbackup.KindUnavailable,
-	"ServerTooBusyException":                  hbackup.KindThrottled,
-	"QuotaExceededException":                  hbackup.KindNoSpace,
-	"NSQuotaExceededException":                hbackup.KindNoSpace,
-	"DSQuotaExceededException":                hbackup.KindNoSpace,
-	"QuotaByStorageTypeExceededException":     hbackup.KindNoSpace,
-	"InvalidPathException":                    hbackup.KindUsage,
-	"HadoopIllegalArgumentException":          hbackup.KindUsage,
-	"PathComponentTooLongException":           hbackup.KindUsage,
-	"MaxDirectoryItemsExceededException":      hbackup.KindNoSpace,
-	"UnsupportedOperationException":           hbackup.KindUnsupported,
-	"RpcNoSuchMethodException":                hbackup.KindUnsupported,
-	"UnsupportedActionException":              hbackup.KindUnsupported,
-	"SnapshotAccessControlException":          hbackup.KindReadOnly,
-	"UnresolvedPathException":                 hbackup.KindUnsupported,
-	"RpcServerException":                      hbackup.KindUnsupported,
-	"IncompatibleVersionException":            hbackup.KindUnsupported,
-	"UnknownHostException":                    hbackup.KindUnavailable,
-	"ClusterStorageCapacityExceededException": hbackup.KindNoSpace,
-}
 
 // explain turns a failure of the library into the project's error. s, when not
 // nil, knows what the name node said last.
@@ -88,59 +46,10 @@ func (h *FS) explain(ctx context.Context, op, path string, s *session, err error
 	}
 	if s != nil {
 		if a := s.lastAnswer(); a.exception != "" {
-			return explainException(op, uri, a)
+			return hadoop.Explain(op, uri, a.exception, a.message)
 		}
 	}
 	return explainText(op, uri, err)
-}
-
-func explainException(op, uri string, a answer) *hbackup.Error {
-	class := a.exception[strings.LastIndexAny(a.exception, ".$")+1:]
-	text := a.message
-	if text == "" {
-		text = "no message"
-	}
-	cause := fmt.Errorf("%s (%s)", text, class)
-	kind := exceptionKinds[class]
-	if kind == hbackup.KindOther {
-		kind = kindOfMessage(text)
-	}
-	if class == "AccessControlException" && strings.Contains(text, "is not a directory") {
-		kind = hbackup.KindConflict // as Hadoop 2 says that a parent is a file
-	}
-	e := hbackup.E(op, uri, kind, cause)
-	switch {
-	case class == "SafeModeException" || strings.Contains(text, "safe mode"):
-		e.Kind = hbackup.KindUnavailable
-		return e.WithHint("the name node is in safe mode: wait until it has left it, or see hdfs dfsadmin -safemode get")
-	case class == "StandbyException":
-		return e.WithHint("every name node given is in standby: give the addresses of all name nodes of the HA group, and see hdfs haadmin -getAllServiceState")
-	case class == "AccessControlException" && strings.Contains(text, "SIMPLE"):
-		return e.WithHint("the cluster wants Kerberos: configure a keytab and the name node's principal")
-	case e.Kind == hbackup.KindDenied:
-		return e.WithHint("run as the user that owns HBase's files, or give this user the right (hdfs dfs -ls -d on the path shows owner and mode)")
-	case e.Kind == hbackup.KindNoSpace:
-		return e.WithHint("raise the quota (hdfs dfs -count -q) or free space on the data nodes (hdfs dfsadmin -report)")
-	}
-	return e
-}
-
-// kindOfMessage classes the messages of exceptions that are plain IOExceptions.
-func kindOfMessage(text string) hbackup.Kind {
-	switch {
-	case strings.Contains(text, "could only be written to"), strings.Contains(text, "could only be replicated to"):
-		if strings.Contains(text, "There are 0 datanode(s) running") {
-			return hbackup.KindUnavailable
-		}
-		return hbackup.KindNoSpace
-	case strings.Contains(text, "Out of space"), strings.Contains(text, "out of space"), strings.Contains(text, "No space left"):
-		return hbackup.KindNoSpace
-	case strings.Contains(text, "is non empty"):
-		return hbackup.KindConflict
-	case strings.Contains(text, "NameNode still not started"):
-		return hbackup.KindUnavailable
-	}
-	return hbackup.KindOther
 }
 
 func explainText(op, uri string, err error) *hbackup.Error {
@@ -165,7 +74,7 @@ func explainText(op, uri string, err error) *hbackup.Error {
 		return hbackup.E(op, uri, hbackup.KindCorrupt, fmt.Errorf("no data node has a replica whose checksum is right: %w", err)).
 			WithHint("hdfs fsck on the path shows the state of its blocks")
 	case strings.Contains(text, "no available datanodes"), strings.Contains(text, "read failed:"), strings.Contains(text, "write failed:"), strings.Contains(text, "Ack error"):
-		kind := kindOfMessage(text)
+		kind := hadoop.KindOfMessage(text)
 		if kind == hbackup.KindOther {
 			kind = hbackup.KindUnavailable
 		}

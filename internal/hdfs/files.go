@@ -61,12 +61,8 @@ func (h *FS) ReadDir(ctx context.Context, p string) (infos []files.Info, err err
 	return infos, err
 }
 
-// PageSize is how many entries ReadDirPage gives, the usual limit of one answer
-// of the name node (dfs.ls.limit).
-const PageSize = 1000
-
 // ReadDirPage gives the entries of a directory that come after a name, at most
-// PageSize of them. If there are fewer, they were the last. They come in the name
+// files.PageSize of them. If there are fewer, they were the last. They come in the name
 // node's order, which is that of the names' bytes taken as signed numbers: those
 // beyond ASCII come before those of ASCII, at each place of the name.
 func (h *FS) ReadDirPage(ctx context.Context, p, after string) (infos []files.Info, err error) {
@@ -84,7 +80,7 @@ func (h *FS) ReadDirPage(ctx context.Context, p, after string) (infos []files.In
 			return files.NotADirectory(op, h.uri(p))
 		}
 		s.listAfter(after)
-		entries, err := dir.Readdir(PageSize)
+		entries, err := dir.Readdir(files.PageSize)
 		if err != nil && err != io.EOF {
 			return err
 		}

@@ -3,7 +3,7 @@ package hdfs
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"log/slog"
 	"net"
 	"os"
 	"os/user"
@@ -17,6 +17,7 @@ import (
 
 	"hbackup"
 	"hbackup/internal/files"
+	"hbackup/internal/hadoop"
 )
 
 // Config says how to reach an HDFS. Zero values mean the defaults given.
@@ -47,10 +48,10 @@ type Config struct {
 	// CallTimeout bounds one name node call (default 60 s), DataTimeout one wait
 	// for a data node (default 60 s), DialTimeout one connection (default 10 s).
 	CallTimeout, DataTimeout, DialTimeout time.Duration
-	// RetryFor is how long calls are repeated while no name node is able to answer:
-	// down, standby, starting, in safe mode (default 30 s; it should exceed a
-	// fail-over). Negative: not at all.
-	RetryFor time.Duration
+	// RetryFor, StartFor and Log are about name nodes that cannot answer; see
+	// hadoop.Patience.
+	RetryFor, StartFor time.Duration
+	Log                *slog.Logger
 	// FileMode and DirMode are the rights of what is made (default 0644 and 0755).
 	FileMode, DirMode os.FileMode
 	// Replication and BlockSize are those of new files (default: as the name node says).
@@ -92,7 +93,6 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.CallTimeout, 60*time.Second)
 	orDefault(&c.DataTimeout, 60*time.Second)
 	orDefault(&c.DialTimeout, 10*time.Second)
-	orDefault(&c.RetryFor, 30*time.Second)
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
@@ -142,7 +142,9 @@ func New(cfg Config) (*FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &FS{cfg: cfg}, nil
+	h := &FS{cfg: cfg}
+	h.waiter = hadoop.Patience{RetryFor: cfg.RetryFor, StartFor: cfg.StartFor, Log: cfg.Log}.NewWaiter(h.URI())
+	return h, nil
 }
 
 // Connect is New that asks the name node for its defaults once, so that a wrong
@@ -273,12 +275,12 @@ func (h *FS) call(ctx context.Context, op, path string, rep repetition, f func(*
 
 // callKeep is call for those that go on using the session; it is nil on error.
 func (h *FS) callKeep(ctx context.Context, op, path string, rep repetition, f func(*session) error) (*session, error) {
-	giveUp := time.Now().Add(h.cfg.RetryFor)
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	for wait := h.waiter.Begin(); ; {
 		s, err := h.acquire(ctx)
 		unknown := false
 		if err == nil {
 			if err = s.do(f); err == nil {
+				h.waiter.Served()
 				return s, nil
 			}
 			unknown = s.outcomeUnknown()
@@ -290,13 +292,14 @@ func (h *FS) callKeep(ctx context.Context, op, path string, rep repetition, f fu
 		if unknown && rep == once {
 			return nil, typed.WithHint("the name node's answer was lost, so it may have been done; look before trying again")
 		}
-		if !hbackup.Retryable(typed) || ctx.Err() != nil || time.Now().Add(pause).After(giveUp) {
+		if !hbackup.Retryable(typed) {
 			return nil, typed
 		}
-		select {
-		case <-ctx.Done():
-			return nil, h.explain(ctx, op, path, nil, context.Cause(ctx))
-		case <-time.After(pause/2 + rand.N(pause/2)):
+		if !wait.Again(ctx, typed) {
+			if ctx.Err() != nil {
+				return nil, h.explain(ctx, op, path, nil, context.Cause(ctx))
+			}
+			return nil, typed
 		}
 	}
 }

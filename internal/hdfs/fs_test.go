@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hbackup"
+	"hbackup/internal/files"
 )
 
 func wantKind(t *testing.T, err error, kind hbackup.Kind) {
@@ -59,7 +60,7 @@ func TestRefusals(t *testing.T) {
 		"encrypted, old":    {status(0, 1, with(15, encryptionInfo())), located(0, false), ErrEncrypted, hbackup.KindUnsupported},
 		"encrypted, blocks": {status(0, 1), located(0, false, func(b []byte) []byte { return field(b, 6, encryptionInfo()) }), ErrEncrypted, hbackup.KindUnsupported},
 		"erasure-coded":     {status(0, 1, with(18, flagErasure)), located(0, false), ErrErasureCoded, hbackup.KindUnsupported},
-		"grown in between":  {status(0, 1), located(5, false), ErrReplaced, hbackup.KindConflict},
+		"grown in between":  {status(0, 1), located(5, false), files.ErrReplaced, hbackup.KindConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := connectTo(t, nil, startNameNode(t, oneFile(test.status, test.blocks)))
@@ -158,7 +159,7 @@ func TestStandby(t *testing.T) {
 		t.Errorf("the standby was asked %d times", got)
 	}
 	active.Store(7)
-	fs.cfg.RetryFor = 500 * time.Millisecond
+	fs.waiter.RetryFor = 500 * time.Millisecond
 	_, err := fs.Stat(t.Context(), "/f")
 	wantKind(t, err, hbackup.KindUnavailable)
 }
@@ -190,7 +191,7 @@ func TestSafeMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusals.Store(1000)
-	fs.cfg.RetryFor = 300 * time.Millisecond
+	fs.waiter.RetryFor = 300 * time.Millisecond
 	_, err := fs.Stat(t.Context(), "/f")
 	wantKind(t, err, hbackup.KindUnavailable)
 	if !strings.Contains(hbackup.HintOf(err), "safe mode") || strings.Contains(err.Error(), "\tat") {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"hbackup"
+	"hbackup/internal/files"
 )
 
 // directory answers for a file system with one directory, /d, that lists a few
@@ -69,7 +70,7 @@ func (d *directory) answer(method string, request []byte) fakeAnswer {
 
 func TestReadDirPage(t *testing.T) {
 	for _, test := range []struct{ names, perCall int }{
-		{0, 10}, {1, 10}, {PageSize, PageSize}, {PageSize + 1, PageSize}, {2*PageSize + 3, 7}, {PageSize + 5, 3 * PageSize},
+		{0, 10}, {1, 10}, {files.PageSize, files.PageSize}, {files.PageSize + 1, files.PageSize}, {2*files.PageSize + 3, 7}, {files.PageSize + 5, 3 * files.PageSize},
 	} {
 		t.Run(fmt.Sprintf("%d by %d", test.names, test.perCall), func(t *testing.T) {
 			d := &directory{perCall: test.perCall}
@@ -89,13 +90,13 @@ func TestReadDirPage(t *testing.T) {
 						t.Fatalf("%+v", info)
 					}
 				}
-				if len(page) < PageSize {
+				if len(page) < files.PageSize {
 					break
 				}
-				if len(page) > PageSize || pages > 5 {
+				if len(page) > files.PageSize || pages > 5 {
 					t.Fatalf("page %d has %d names", pages, len(page))
 				}
-				after = page[PageSize-1].Name
+				after = page[files.PageSize-1].Name
 			}
 			if !slices.Equal(got, d.names) {
 				t.Errorf("%d names; want %d", len(got), len(d.names))

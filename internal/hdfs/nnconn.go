@@ -84,6 +84,7 @@ func (c *nnConn) Read(b []byte) (int, error) {
 			return 0, c.fail(frameErr)
 		}
 		if done && method != "" {
+			c.s.waiter.Heard()
 			a := parseAnswer(method, f.kept)
 			if a.exception == "" {
 				c.s.answered.Store(&c.addr)

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
+
+	"hbackup/internal/hadoop"
 )
 
 func protowireNumber(n int) protowire.Number { return protowire.Number(n) }
@@ -173,7 +175,7 @@ func FuzzAnswer(f *testing.F) {
 		if a.file.known && !tellsFileState(method) {
 			t.Fatal("a file state from another method")
 		}
-		explainException("op", "uri", a)
+		hadoop.Explain("op", "uri", a.exception, a.message)
 		requestMethod(b)
 	})
 }

@@ -75,7 +75,7 @@ func (r *reader) openWith(s *session, op string) error {
 	}
 	info := infoOf(r.path, f.Stat())
 	if r.info.Path != "" && (info.ID != r.info.ID || info.Size != r.info.Size) {
-		return hbackup.E("read", uri, hbackup.KindConflict, ErrReplaced)
+		return hbackup.E("read", uri, hbackup.KindConflict, files.ErrReplaced)
 	}
 	if err := files.CheckReadable(op, uri, info, r.pos); err != nil {
 		return err
@@ -197,7 +197,7 @@ func blocksRefusal(op, uri string, a answer, info files.Info) error {
 			WithHint("its end is not known before it is closed; a file left open by a dead writer is closed by hdfs debug recoverLease -path")
 	}
 	if int64(a.file.length) != info.Size {
-		return hbackup.E(op, uri, hbackup.KindConflict, ErrReplaced)
+		return hbackup.E(op, uri, hbackup.KindConflict, files.ErrReplaced)
 	}
 	return nil
 }
@@ -298,7 +298,7 @@ func (r *reader) reopen(cause error) {
 	case r.ctx.Err() != nil:
 		r.err = typed
 	case typed.Kind == hbackup.KindCorrupt && r.fails >= maxCorrupt,
-		time.Since(r.failing)+pause > r.fs.cfg.RetryFor:
+		time.Since(r.failing)+pause > r.fs.waiter.RetryFor:
 		r.err = typed
 		if cause == errShort {
 			r.err = hbackup.Errorf("read", r.fs.uri(r.path), hbackup.KindIncomplete, "the file ends at byte %d of %d", r.pos, r.info.Size)

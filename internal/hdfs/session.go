@@ -9,6 +9,8 @@ import (
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
+
+	"hbackup/internal/hadoop"
 )
 
 // session is one client of the library and the connections it has made. It has
@@ -41,6 +43,7 @@ type session struct {
 
 // shared is what all sessions of a file system know together.
 type shared struct {
+	waiter   *hadoop.Waiter
 	answered atomic.Pointer[string] // the name node that answered last
 	sealed   atomic.Bool            // an answer was sealed by SASL
 }

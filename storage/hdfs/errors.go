@@ -39,9 +39,9 @@ func (s *Store) err(op string, key storage.Key, cause error) error {
 	}
 	switch {
 	case errors.Is(cause, client.ErrEncrypted):
-		e.WithHint("keep the backups in a directory outside of encryption zones (hdfs crypto -listZones)")
+		e.WithHint("the native protocol cannot encrypt: reach this location over WebHDFS (webhdfs: [http://namenode:9870]), or keep the backups outside of encryption zones (hdfs crypto -listZones)")
 	case errors.Is(cause, client.ErrErasureCoded):
-		e.WithHint("keep the backups in a replicated directory: hdfs ec -setPolicy -replicate -path %s", s.path)
+		e.WithHint("the native protocol knows only replicated files: reach this location over WebHDFS (webhdfs: [http://namenode:9870]), or: hdfs ec -setPolicy -replicate -path %s", s.path)
 	case kind == hbackup.KindDenied:
 		e.WithHint("give the user that backups are written as the right to %s (hdfs dfs -ls -d shows owner and mode)", s.path)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"hbackup"
 	"hbackup/internal/files"
-	client "hbackup/internal/hdfs"
 	"hbackup/storage"
 )
 
@@ -140,7 +139,7 @@ func (f *fake) ReadDirPage(ctx context.Context, p, after string) (page []files.I
 			}
 		}
 		slices.SortFunc(page, func(a, b files.Info) int { return signed(a.Name, b.Name) })
-		page = page[:min(len(page), client.PageSize)]
+		page = page[:min(len(page), files.PageSize)]
 		return nil
 	})
 	return page, err

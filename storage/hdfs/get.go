@@ -9,7 +9,6 @@ import (
 
 	"hbackup"
 	"hbackup/internal/files"
-	client "hbackup/internal/hdfs"
 	"hbackup/storage"
 )
 
@@ -70,8 +69,8 @@ func (s *Store) open(ctx context.Context, path string, offset int64) (io.ReadClo
 		switch {
 		case err == nil:
 			return in, info, nil
-		case errors.Is(err, client.ErrReplaced) && replaced < maxReplaced:
-		case errors.Is(err, client.ErrReplaced):
+		case errors.Is(err, files.ErrReplaced) && replaced < maxReplaced:
+		case errors.Is(err, files.ErrReplaced):
 			return nil, info, hbackup.E("open", path, hbackup.KindUnavailable, err)
 		case isNotHere(err):
 			return nil, info, errMissing

@@ -8,7 +8,6 @@ import (
 
 	"hbackup"
 	"hbackup/internal/files"
-	client "hbackup/internal/hdfs"
 	"hbackup/storage"
 )
 
@@ -72,7 +71,7 @@ func (l *listing) walk(dir string) error {
 				h.hold(e)
 			}
 		}
-		if len(page) < client.PageSize {
+		if len(page) < files.PageSize {
 			break
 		}
 		after = page[len(page)-1].Name

@@ -1,5 +1,6 @@
 // Package hdfs is a store in a directory of an HDFS, reached by its native
-// protocol.
+// protocol or, where that cannot go, over HTTP. Both ways lead to one place, whose
+// name is the same; what is below is true of both.
 //
 // An object is a file. It is written in the directory .hbackup-tmp of the
 // location, closed, compared in size with what was sent, and then given its key
@@ -22,15 +23,17 @@
 // has reached their disks is the cluster's choice (dfs.datanode.synconclose).
 //
 // Files are 0600 and directories 0700. HDFS cannot hold a colon or the name
-// .snapshot, encryption zones and erasure coding are refused before anything is
-// written, and the digest of an object is not kept on HDFS, which has checksums
-// of its own that every read is checked against.
+// .snapshot. The digest of an object is not kept on HDFS, which has checksums of
+// its own: the native protocol checks every read against them, and with WebHDFS
+// the data node does. Encryption zones and erasure coding are refused before
+// anything is written by the native protocol, and nothing special to WebHDFS.
 package hdfs
 
 import (
 	"context"
 	"crypto/rand"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -38,7 +41,6 @@ import (
 
 	"hbackup"
 	"hbackup/internal/files"
-	client "hbackup/internal/hdfs"
 	"hbackup/storage"
 )
 
@@ -48,11 +50,20 @@ type Config struct {
 	User        string   // default: $HADOOP_USER_NAME, then the user of this process
 	Replication int      // of new files (default: as the name node says)
 	BlockSize   int64    // of new files, in bytes (default: as the name node says)
-	// RetryFor is how long a call is repeated while no name node can answer
-	// (default 30 s).
-	RetryFor time.Duration
-	// Dial replaces the plain TCP dialer, for name nodes and data nodes.
+	// RetryFor, StartFor and Log are about name nodes that cannot answer; see
+	// hadoop.Patience.
+	RetryFor, StartFor time.Duration
+	Log                *slog.Logger
+	// Dial replaces the plain TCP dialer of the native protocol, for name nodes and
+	// data nodes.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// WebHDFS has the addresses of WebHDFS, "http://nn1:9870", of all name nodes, or
+	// of HttpFS. With any, HDFS is reached there instead of by the native protocol.
+	WebHDFS []string
+	// DelegationToken and CAFile are those of webhdfs.Config.
+	DelegationToken func() (string, error)
+	CAFile          string
 }
 
 // fileSystem is what is needed of an HDFS; see package internal/hdfs.
@@ -74,16 +85,6 @@ type writer interface {
 	Close() error
 	Abort() error
 	Info() files.Info
-}
-
-type onClient struct{ *client.FS }
-
-func (f onClient) Create(ctx context.Context, path string) (writer, error) {
-	w, err := f.FS.Create(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
 }
 
 // Names that are no keys.
@@ -118,18 +119,11 @@ func Open(place storage.Place, cfg Config) (*Store, error) {
 	case strings.HasPrefix(place.Path+"/", "/.reserved/") || strings.Contains(place.Path+"/", "/"+snapshots+"/"):
 		return nil, bad("HDFS keeps that name for itself")
 	}
-	nodes := cfg.NameNodes
-	if len(nodes) == 0 {
-		nodes = []string{place.Host}
-	}
-	fs, err := client.New(client.Config{
-		Authority: place.Host, NameNodes: nodes, User: cfg.User, RetryFor: cfg.RetryFor,
-		FileMode: 0o600, DirMode: 0o700, Replication: cfg.Replication, BlockSize: cfg.BlockSize, Dial: cfg.Dial,
-	})
+	fs, err := connect(place, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return open(onClient{fs}, place), nil
+	return open(fs, place), nil
 }
 
 func open(fs fileSystem, place storage.Place) *Store {

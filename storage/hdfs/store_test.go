@@ -222,7 +222,7 @@ func TestReplacedWhileOpened(t *testing.T) {
 	n := 0
 	f.before = func(op, p string) error {
 		if n++; op == "open" && n < 5 {
-			return hbackup.E("open", p, hbackup.KindConflict, client.ErrReplaced)
+			return hbackup.E("open", p, hbackup.KindConflict, files.ErrReplaced)
 		}
 		return nil
 	}
@@ -271,7 +271,7 @@ func TestSweep(t *testing.T) {
 	f := newFake()
 	s := openFake(t, f)
 	put(t, openFake(t, f), "first", "") // which makes the directory
-	for i := range client.PageSize + 5 {
+	for i := range files.PageSize + 5 {
 		n := f.add(fmt.Sprintf("/l/%s/%d", tempDir, i), false, []byte("half"))
 		if i != 7 {
 			n.modified = n.modified.Add(-abandonedAfter - time.Second)

@@ -7,7 +7,6 @@ import (
 
 	"hbackup"
 	"hbackup/internal/files"
-	client "hbackup/internal/hdfs"
 )
 
 // abandonedAfter is the age at which a temporary file counts as left behind by a
@@ -67,7 +66,7 @@ func (s *Store) sweepTemp(ctx context.Context, own string) {
 				s.discard(ctx, f.Path)
 			}
 		}
-		if len(page) < client.PageSize {
+		if len(page) < files.PageSize {
 			return
 		}
 		after = page[len(page)-1].Name
