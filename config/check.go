@@ -85,18 +85,21 @@ func (l *loader) checkLocation(loc *Location) {
 		return
 	}
 	l.otherKinds(loc, path)
+	if loc.URL.Scheme == "hdfs" {
+		l.checkWebHDFS(loc, path)
+	}
 	if loc.BlockSize%512 != 0 {
 		l.add(l.originOf(path+".block_size"), path+".block_size", "HDFS has a checksum for every 512 bytes", "%s is no multiple of 512 bytes", loc.BlockSize)
 	}
 	if loc.URL.Scheme == "gs" && (loc.PartSize%(256<<10) != 0 || loc.PartSize > 1<<30) {
 		l.add(l.originOf(path+".part_size"), path+".part_size", "the chunks of gs:// must have one", "%s is no multiple of 256 KiB up to 1 GiB", loc.PartSize)
 	}
-	for name, secret := range loc.Credentials.each() {
+	for name, secret := range loc.Secrets() {
 		if secret.Env != "" && secret.File != "" {
-			key := path + ".credentials." + name
+			key := path + "." + name
 			l.add(l.originOf(key+".file"), key, "keep one of the two", "env and file are both set")
 		}
-		l.absolute(path+".credentials."+name+".file", secret.File)
+		l.absolute(path+"."+name+".file", secret.File)
 	}
 	l.absolute(path+".ca_file", loc.CAFile)
 	l.absolute(path+".credentials_file", loc.CredentialsFile)
@@ -110,6 +113,32 @@ func (l *loader) checkLocation(loc *Location) {
 	}
 	if loc.SSE.KMSKey != "" && loc.SSE.Mode != "kms" {
 		l.add(l.originOf(path+".sse.kms_key"), path+".sse.kms_key", "set sse.mode to kms", "the key is set, but sse.mode is %s", loc.SSE.Mode)
+	}
+}
+
+// checkWebHDFS looks at the keys that go with the key webhdfs.
+func (l *loader) checkWebHDFS(loc *Location, path string) {
+	if len(loc.WebHDFS) == 0 {
+		const hint = "set webhdfs, too, or take the key out"
+		if loc.CAFile != "" {
+			l.add(l.originOf(path+".ca_file"), path+".ca_file", hint, "the native protocol of HDFS has no certificates")
+		}
+		if loc.DelegationToken.IsSet() {
+			l.add(l.originOf(path+".delegation_token"), path+".delegation_token", hint, "the native protocol of HDFS takes no token here")
+		}
+		return
+	}
+	secure := 0
+	for _, a := range loc.WebHDFS {
+		if strings.HasPrefix(string(a), "https://") {
+			secure++
+		}
+	}
+	switch {
+	case secure > 0 && secure < len(loc.WebHDFS):
+		l.add(l.originOf(path+".webhdfs"), path+".webhdfs", "serve all of them over https", "some addresses are https and some are http")
+	case secure == 0 && loc.DelegationToken.IsSet():
+		l.warnings.add(l.originOf(path+".webhdfs"), path+".webhdfs", "", "the delegation token goes over the network in clear; use https")
 	}
 }
 
@@ -144,7 +173,7 @@ func (l *loader) checkPlaces(cfg *Config) {
 			if x.Endpoint != y.Endpoint || x.URL == (URL{}) {
 				continue
 			}
-			other := y.URL.seenFrom(x.URL, y.NameNodes, x.NameNodes)
+			other := y.URL.seenFrom(x.URL, y.knownAs(), x.knownAs())
 			switch {
 			case x.URL == other:
 				l.add(l.originOf(path), path, "one place has one name; refer to "+b, "%s is the location %s already", x.URL, b)
@@ -191,8 +220,8 @@ func (l *loader) checkUse(cfg *Config) {
 		if !used[loc.Name] {
 			l.warnings.add(l.originOf(path), path, "", "no cluster uses it")
 		}
-		for key, secret := range loc.Credentials.each() {
-			l.checkSecret(path+".credentials."+key, secret)
+		for key, secret := range loc.Secrets() {
+			l.checkSecret(path+"."+key, secret)
 		}
 	}
 }

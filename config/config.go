@@ -117,16 +117,18 @@ type Location struct {
 	PathStyle       bool        `key:"path_style" only:"s3" default:"false" doc:"Put the bucket into the path instead of the host name; most services that are not AWS need it."`
 	Credentials     Credentials `key:"credentials" only:"s3" doc:"Access keys, by reference. Without them the AWS SDK looks at its usual places (environment, profile, instance role)."`
 	CredentialsFile string      `key:"credentials_file" only:"gs" defaultdoc:"the application default credentials" doc:"JSON file with the key of a service account, or with the description of a federated identity." example:"/etc/hbackup/gcs.json"`
-	CAFile          string      `key:"ca_file" only:"s3,gs" doc:"PEM file with the authorities that the endpoint's certificate is checked against." example:"/etc/ssl/private-ca.pem"`
+	CAFile          string      `key:"ca_file" only:"s3,gs,hdfs" doc:"PEM file with the authorities that the endpoint's certificate is checked against; on hdfs:// those of webhdfs." example:"/etc/ssl/private-ca.pem"`
 
 	StorageClass string `key:"storage_class" only:"s3,gs" doc:"Storage class of the files; empty means the bucket's own." example:"STANDARD_IA"`
 	SSE          SSE    `key:"sse" only:"s3" doc:"Encryption by the store."`
 	PartSize     Size   `key:"part_size" only:"s3,gs" default:"16MiB" min:"5MiB" max:"5GiB" doc:"Size of the parts of a multipart upload; on gs:// of the chunks of a resumable one, then a multiple of 256 KiB and 1 GiB at most."`
 
-	NameNodes   []HostPort `key:"namenodes" only:"hdfs" port:"8020" doc:"The name nodes when url names an HDFS nameservice instead of a host." example:"[nn1:8020, nn2:8020]"`
-	User        string     `key:"user" only:"hdfs" defaultdoc:"as the HDFS client finds it: HADOOP_USER_NAME, then the operating system's user" doc:"User name given to HDFS (SIMPLE authentication)." example:"backup"`
-	Replication int        `key:"replication" only:"hdfs" defaultdoc:"as the name node says" min:"1" max:"512" doc:"Replicas of each new file on HDFS." example:"2"`
-	BlockSize   Size       `key:"block_size" only:"hdfs" defaultdoc:"as the name node says" min:"1MiB" max:"16GiB" doc:"Block size of new files on HDFS, a multiple of 512 bytes." example:"256MiB"`
+	NameNodes       []HostPort   `key:"namenodes" only:"hdfs" port:"8020" doc:"The name nodes when url names an HDFS nameservice instead of a host." example:"[nn1:8020, nn2:8020]"`
+	User            string       `key:"user" only:"hdfs" defaultdoc:"as the HDFS client finds it: HADOOP_USER_NAME, then the operating system's user" doc:"User name given to HDFS (SIMPLE authentication)." example:"backup"`
+	WebHDFS         []WebAddress `key:"webhdfs" only:"hdfs" doc:"Where WebHDFS (of every name node) or HttpFS is served. With it HDFS is reached over HTTP, and not by its native protocol: for encryption zones, erasure-coded directories, and where only HTTP passes." example:"[https://nn1:9871, https://nn2:9871]"`
+	DelegationToken Secret       `key:"delegation_token" only:"hdfs" doc:"A delegation token for webhdfs, by reference: who acts on a cluster with Kerberos. A file is read anew for each call."`
+	Replication     int          `key:"replication" only:"hdfs" defaultdoc:"as the name node says" min:"1" max:"512" doc:"Replicas of each new file on HDFS." example:"2"`
+	BlockSize       Size         `key:"block_size" only:"hdfs" defaultdoc:"as the name node says" min:"1MiB" max:"16GiB" doc:"Block size of new files on HDFS, a multiple of 512 bytes." example:"256MiB"`
 }
 
 // Credentials are references to the parts of an S3 access key.

@@ -45,7 +45,7 @@ locations:
     part_size: 32MiB
   old: {url: "file:///srv/backup"}
   spare: {url: "file:///srv/spare"}
-  dfs: {url: "hdfs://ns/backup", namenodes: [nn8, "nn9:9000"], user: backup, replication: 2, block_size: 256MiB}
+  dfs: {url: "hdfs://ns/backup", namenodes: [nn8, "nn9:9000"], user: backup, replication: 2, block_size: 256MiB, webhdfs: ["https://nn8:9871", "https://nn9"], delegation_token: {file: /nonexistent/token}}
   gcs: {url: "gs://my_bucket.example/prefix", credentials_file: /etc/gcs.json, storage_class: NEARLINE, part_size: 8MiB}
 copy: {concurrency: 4, verify_hfile_checksums: false}
 log: {level: debug, format: json}
@@ -161,6 +161,9 @@ func TestEveryKeyIsRead(t *testing.T) {
 		User:        "backup",
 		Replication: 2,
 		BlockSize:   256 << 20,
+		WebHDFS:     []WebAddress{"https://nn8:9871", "https://nn9"},
+
+		DelegationToken: Secret{File: "/nonexistent/token"},
 	}
 	if got := c.Locations["dfs"]; !reflect.DeepEqual(got, wantDFS) {
 		t.Errorf("dfs\ngot  %+v\nwant %+v", got, wantDFS)
@@ -257,6 +260,7 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"locations.main.credentials.access_key.file": "/key", "locations.main.credentials.secret_key.file": "/key",
 		"locations.main.credentials.session_token.file": "/key", "locations.old.url": "file:///x",
 		"locations.gcs.credentials_file": "/key", "locations.dfs.namenodes": "nna,nnb", "locations.dfs.replication": "3", "locations.dfs.block_size": "64MiB",
+		"locations.dfs.webhdfs": "https://nna:9871,https://nnb:9871", "locations.dfs.delegation_token.file": "/key",
 		"copy.concurrency": "9", "copy.verify_hfile_checksums": "true", "log.level": "warn", "log.format": "text",
 	}
 	l := &loader{names: map[string][]string{"clusters": {"prod"}, "locations": {"main"}}}
@@ -266,7 +270,11 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 			return
 		}
 		n++
-		switch node.tag.Get("only") {
+		only := node.tag.Get("only")
+		if strings.Contains(path, ".delegation_token.") {
+			only = "hdfs" // as its parent
+		}
+		switch only {
 		case "hdfs":
 			path = strings.Replace(path, "main", "dfs", 1)
 		case "gs":

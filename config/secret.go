@@ -19,10 +19,14 @@ type Secret struct {
 // IsSet reports whether the secret is referred to at all.
 func (s Secret) IsSet() bool { return s != Secret{} }
 
-// each gives the parts of the credentials under their keys.
-func (c Credentials) each() iter.Seq2[string, Secret] {
+// Secrets gives the secrets of a location under their keys, those that are not set
+// too.
+func (loc *Location) Secrets() iter.Seq2[string, Secret] {
 	return func(yield func(string, Secret) bool) {
-		_ = yield("access_key", c.AccessKey) && yield("secret_key", c.SecretKey) && yield("session_token", c.SessionToken)
+		_ = yield("credentials.access_key", loc.Credentials.AccessKey) &&
+			yield("credentials.secret_key", loc.Credentials.SecretKey) &&
+			yield("credentials.session_token", loc.Credentials.SessionToken) &&
+			yield("delegation_token", loc.DelegationToken)
 	}
 }
 

@@ -108,21 +108,36 @@ func parseHostPort(s, port string) (HostPort, error) {
 // Endpoint is the address of an object store: http or https, a host, no path.
 type Endpoint string
 
+// WebAddress is where WebHDFS or HttpFS is served: http or https, a host, no path.
+type WebAddress string
+
+// UnmarshalText checks the address.
+func (a *WebAddress) UnmarshalText(b []byte) error {
+	text, err := webAddress(string(b), "WebHDFS", "write it as http://nn1:9870, or https://nn1:9871", "name the user with the key user, or by delegation_token")
+	*a = WebAddress(text)
+	return err
+}
+
 // UnmarshalText checks the address.
 func (e *Endpoint) UnmarshalText(b []byte) error {
-	const hint = "write it as https://s3.example.org or http://host:9000"
-	u, err := url.Parse(string(b))
+	text, err := webAddress(string(b), "an object store", "write it as https://s3.example.org or http://host:9000", "put keys under credentials, or name a credentials_file")
+	*e = Endpoint(text)
+	return err
+}
+
+// webAddress reads the address of a service, without the slash at its end.
+func webAddress(s, what, hint, userHint string) (string, error) {
+	u, err := url.Parse(s)
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return hinted(hint, "%q is not the address of an object store", b)
+		return "", hinted(hint, "%q is not the address of %s", s, what)
 	case u.User != nil:
 		// The text may hold a password, so it is not repeated.
-		return hinted("put keys under credentials, or name a credentials_file", "the address holds a user name")
+		return "", hinted(userHint, "the address holds a user name")
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return hinted(hint, "%q: only a scheme, a host and a port belong here", b)
+		return "", hinted(hint, "%q: only a scheme, a host and a port belong here", s)
 	}
-	*e = Endpoint(u.Scheme + "://" + u.Host)
-	return nil
+	return u.Scheme + "://" + u.Host, nil
 }
 
 // parseDuration reads Go's durations and also days, as in "3d" and "1d12h".

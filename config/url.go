@@ -89,6 +89,16 @@ func (u URL) nameNodes(nodes []HostPort) []HostPort {
 	return nil
 }
 
+// knownAs gives the addresses under which the location's HDFS is known, those of
+// WebHDFS among them.
+func (loc *Location) knownAs() []HostPort {
+	all := slices.Clone(loc.URL.nameNodes(loc.NameNodes))
+	for _, a := range loc.WebHDFS {
+		all = append(all, HostPort(a))
+	}
+	return all
+}
+
 // checkLocation reports why no backups can be kept at u.
 func (u URL) checkLocation(nameNodes bool) error {
 	switch u.Scheme {
@@ -106,8 +116,11 @@ func (u URL) checkLocation(nameNodes bool) error {
 		return u.checkHDFS(nameNodes)
 	case "gs":
 		return checkGoogleBucket(u.Host)
-	case "viewfs", "webhdfs", "swebhdfs":
+	case "viewfs":
 		return hinted("name the HDFS itself, as hdfs://nn1:8020/backups", "there are no locations of the kind %s://", u.Scheme)
+	case "webhdfs", "swebhdfs":
+		scheme := map[string]string{"webhdfs": "http", "swebhdfs": "https"}[u.Scheme]
+		return hinted("write url: hdfs://nn1:8020"+u.Path+" and beside it webhdfs: ["+scheme+"://"+u.Host+"]", "there are no locations of the kind %s://: the way to an HDFS is no part of its name", u.Scheme)
 	}
 	return hinted("write s3://bucket/prefix, gs://bucket/prefix, hdfs://nn1:8020/directory or file:///directory", "there are no locations of the kind %s://", u.Scheme)
 }

@@ -20,15 +20,24 @@ func openLocation(ctx context.Context, loc *config.Location, log *slog.Logger) (
 	case storage.SchemeFile:
 		return file.Open(storage.Place{Scheme: storage.SchemeFile, Path: loc.URL.Path})
 	case storage.SchemeHDFS:
-		return hdfs.Open(storage.Place{Scheme: storage.SchemeHDFS, Host: loc.URL.Host, Path: loc.URL.Path}, hdfs.Config{
-			NameNodes: addresses(loc.NameNodes), User: loc.User, Replication: loc.Replication, BlockSize: int64(loc.BlockSize),
-		})
+		return hdfs.Open(storage.Place{Scheme: storage.SchemeHDFS, Host: loc.URL.Host, Path: loc.URL.Path}, hdfsConfig(loc, log))
 	case storage.SchemeGS:
 		return gcs.New(ctx, gcsConfig(loc))
 	case storage.SchemeS3:
 		return s3.New(ctx, s3Config(loc, log))
 	}
 	return nil, hbackup.Errorf("open location", loc.URL.String(), hbackup.KindUnsupported, "locations of the kind %s:// are not supported", loc.URL.Scheme)
+}
+
+func hdfsConfig(loc *config.Location, log *slog.Logger) hdfs.Config {
+	cfg := hdfs.Config{
+		NameNodes: addresses(loc.NameNodes), User: loc.User, Replication: loc.Replication, BlockSize: int64(loc.BlockSize),
+		WebHDFS: addresses(loc.WebHDFS), CAFile: loc.CAFile, Log: log,
+	}
+	if loc.DelegationToken.IsSet() {
+		cfg.DelegationToken = loc.DelegationToken.Read
+	}
+	return cfg
 }
 
 func s3Config(loc *config.Location, log *slog.Logger) s3.Config {

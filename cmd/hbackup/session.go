@@ -94,7 +94,7 @@ func (p *program) open(c *cli.Context) (*session, error) {
 // variables unprintable. Those that are missing are reported where they are needed.
 func (s *session) learnSecrets() {
 	for _, loc := range s.cfg.Locations {
-		for _, secret := range []config.Secret{loc.Credentials.AccessKey, loc.Credentials.SecretKey, loc.Credentials.SessionToken} {
+		for _, secret := range loc.Secrets() {
 			if !secret.IsSet() {
 				continue
 			}

@@ -96,7 +96,7 @@ func (w *world) master(ctx context.Context, cl *config.Cluster) (*rpc.Client, er
 
 // rootFS opens the file system of the cluster and gives the path of its root directory.
 func (w *world) rootFS(ctx context.Context, cl *config.Cluster) (rootfs.FS, string, error) {
-	fs, root, err := rootfs.Open(ctx, cl.Root.String(), rootfs.Config{NameNodes: addresses(cl.NameNodes), User: cl.User})
+	fs, root, err := rootfs.Open(ctx, cl.Root.String(), rootfs.Config{NameNodes: addresses(cl.NameNodes), User: cl.User, Log: w.log})
 	if err != nil {
 		return nil, "", hbackup.E("reach the file system of cluster", string(cl.Name), hbackup.KindOther, err)
 	}
@@ -104,7 +104,7 @@ func (w *world) rootFS(ctx context.Context, cl *config.Cluster) (rootfs.FS, stri
 	return fs, root, nil
 }
 
-func addresses(list []config.HostPort) []string {
+func addresses[T ~string](list []T) []string {
 	var all []string
 	for _, a := range list {
 		all = append(all, string(a))
