@@ -23,6 +23,8 @@ type dnConn struct {
 	timeout time.Duration
 	writing bool
 
+	observed sync.Once // Observe is told of it once
+
 	mu  sync.Mutex
 	err error
 
@@ -88,6 +90,7 @@ func (c *dnConn) receive(b []byte) (int, error) {
 func (c *dnConn) Write(b []byte) (int, error) {
 	err := c.failure()
 	if err == nil {
+		c.observe()
 		if !c.writing && c.packets == nil && isReadRequest(b) {
 			c.packets = &packets{receive: c.receive}
 		}
@@ -103,6 +106,17 @@ func (c *dnConn) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	return 0, err
+}
+
+// observe tells of the request that a connection begins with.
+func (c *dnConn) observe() {
+	c.observed.Do(func() {
+		if c.writing {
+			c.s.cfg.Observe(WriteBlock)
+		} else {
+			c.s.cfg.Observe(ReadBlock)
+		}
+	})
 }
 
 // SetDeadline and its siblings are the library's way to set limits; here every

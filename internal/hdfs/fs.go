@@ -44,6 +44,10 @@ type Config struct {
 
 	// Dial replaces the plain TCP dialer, for name nodes and data nodes.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Observe is told of every request before it leaves, by the name of the name
+	// node's method, or WriteBlock and ReadBlock for those to data nodes. The request
+	// waits for it. The renewal of leases, once a second, is left out.
+	Observe func(request string)
 
 	// CallTimeout bounds one name node call (default 60 s), DataTimeout one wait
 	// for a data node (default 60 s), DialTimeout one connection (default 10 s).
@@ -60,6 +64,12 @@ type Config struct {
 	// IdleClients is how many connections are kept for the next call (default 16).
 	IdleClients int
 }
+
+// Requests to data nodes, as Observe is told of them.
+const (
+	WriteBlock = "writeBlock"
+	ReadBlock  = "readBlock"
+)
 
 func (c Config) withDefaults() (Config, error) {
 	if len(c.NameNodes) == 0 {
@@ -95,6 +105,9 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.DialTimeout, 10*time.Second)
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
+	if c.Observe == nil {
+		c.Observe = func(string) {}
 	}
 	if c.FileMode == 0 {
 		c.FileMode = 0o644

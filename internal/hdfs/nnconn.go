@@ -61,6 +61,9 @@ func (c *nnConn) Write(b []byte) (int, error) {
 	if method != "" {
 		c.s.sent(method)
 	}
+	if method != "" && method != renewLease {
+		c.s.cfg.Observe(method)
+	}
 	if err := c.Conn.SetDeadline(time.Now().Add(c.s.cfg.CallTimeout)); err != nil {
 		return 0, c.fail(err)
 	}

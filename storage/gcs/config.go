@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -60,6 +61,10 @@ type Config struct {
 	// RetryFor is how long failures that may pass are met with new attempts when
 	// nothing moves on.
 	RetryFor time.Duration
+
+	// Wrap puts something around the HTTP transport that sees every attempt of every
+	// request to the service, such as a counter.
+	Wrap func(http.RoundTripper) http.RoundTripper
 
 	backoff time.Duration // first pause before a retry
 	settle  time.Duration // how long a cancelled put waits for the answer to its last byte

@@ -24,6 +24,9 @@ const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 // newHTTPClient gives a client that puts a fresh token on every request.
 func newHTTPClient(c Config, base *http.Transport) (*http.Client, error) {
 	watched := &watcher{rt: base, stall: c.stall, retryFor: c.RetryFor, backoff: c.backoff}
+	if c.Wrap != nil {
+		watched.rt = c.Wrap(base)
+	}
 	if c.anonymous() {
 		return &http.Client{Transport: watched}, nil
 	}

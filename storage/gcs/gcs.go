@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,22 @@ func (s *Store) retryOptions() []gcs.RetryOption {
 		gcs.WithMaxRetryDuration(s.c.RetryFor),
 		gcs.WithBackoff(gax.Backoff{Initial: s.c.backoff, Max: 100 * s.c.backoff, Multiplier: 2}),
 	}
+}
+
+// Client gives the library's client that the store itself uses, and HTTPClient the
+// one below it, which puts a token on every request, for requests that the
+// contract of a store has no need of.
+func (s *Store) Client() *gcs.Client { return s.client }
+
+// HTTPClient is described at Client.
+func (s *Store) HTTPClient() *http.Client { return s.http }
+
+// Endpoint gives the URL of the service without a path.
+func (s *Store) Endpoint() string {
+	if s.c.Endpoint == "" {
+		return "https://storage.googleapis.com"
+	}
+	return strings.TrimSuffix(s.c.Endpoint, "/")
 }
 
 // Location gives gs://bucket/prefix.

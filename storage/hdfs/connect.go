@@ -28,7 +28,7 @@ func connect(place storage.Place, cfg Config) (fileSystem, error) {
 		nodes = []string{place.Host}
 	}
 	fs, err := hdfs.New(hdfs.Config{
-		Authority: place.Host, NameNodes: nodes, User: cfg.User, Dial: cfg.Dial,
+		Authority: place.Host, NameNodes: nodes, User: cfg.User, Dial: cfg.Dial, Observe: cfg.Observe,
 		FileMode: fileMode, DirMode: dirMode, Replication: cfg.Replication, BlockSize: cfg.BlockSize,
 		RetryFor: cfg.RetryFor, StartFor: cfg.StartFor, Log: cfg.Log,
 	})

@@ -57,6 +57,8 @@ type Config struct {
 	// Dial replaces the plain TCP dialer of the native protocol, for name nodes and
 	// data nodes.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Observe is told of every request before it leaves, and the request waits for it.
+	Observe func(request string)
 
 	// WebHDFS has the addresses of WebHDFS, "http://nn1:9870", of all name nodes, or
 	// of HttpFS. With any, HDFS is reached there instead of by the native protocol.

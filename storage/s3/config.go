@@ -3,6 +3,7 @@ package s3
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -86,6 +87,10 @@ type Config struct {
 	// Logger gets what an operator may have to act on, such as an upload that
 	// could not be aborted. slog.Default() when nil.
 	Logger *slog.Logger
+
+	// Wrap puts something around the HTTP transport that sees every attempt of every
+	// request to the store, such as a counter.
+	Wrap func(http.RoundTripper) http.RoundTripper
 
 	backoff time.Duration // first pause before a retry
 	settle  time.Duration // how long a cancelled put waits for the answer to its last byte

@@ -46,6 +46,9 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	}
 	gate := newGate(2 * c.backoff)
 	do := &doer{rt: transport, gate: gate, stall: c.stall}
+	if c.Wrap != nil {
+		do.rt = c.Wrap(transport)
+	}
 	base, err := loadConfig(ctx, &c, do)
 	if err != nil {
 		return nil, err
@@ -99,6 +102,10 @@ func loadConfig(ctx context.Context, c *Config, client aws.HTTPClient) (aws.Conf
 	}
 	return base, nil
 }
+
+// Client gives the SDK's client that the store itself uses, for requests that the
+// contract of a store has no need of.
+func (s *Store) Client() *s3.Client { return s.client }
 
 // Location gives s3://bucket/prefix.
 func (s *Store) Location() storage.Location { return s.loc }

@@ -14,8 +14,8 @@
 //     upload in one request, and in X-Goog-Hash of the request that finalises.
 //   - 308 is answered in both dialects: as it is, and as 200 with a header of its
 //     own for clients that send X-GUploader-No-308.
-//   - compose takes at most 32 sources; move is atomic and honours the conditions
-//     on both sides; multipart uploads of the XML API can be listed, completed
+//   - compose takes at most 32 sources; move is atomic, and move and rewrite honour the
+//     conditions on both sides; multipart uploads of the XML API can be listed, completed
 //     again and aborted, and take no preconditions.
 //   - Reads after writes, and listings, are consistent.
 //

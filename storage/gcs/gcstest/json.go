@@ -48,6 +48,8 @@ func (c *call) serveJSON(path string) error {
 		return c.compose(seg[1], seg[3])
 	case len(seg) == 7 && seg[4] == "moveTo" && seg[5] == "o" && m == http.MethodPost:
 		return c.move(seg[1], seg[3], seg[6])
+	case len(seg) == 9 && seg[4] == "rewriteTo" && seg[5] == "b" && seg[7] == "o" && m == http.MethodPost:
+		return c.rewrite(seg[1], seg[3], seg[6], seg[8])
 	case len(seg) <= 4:
 		return errMethod
 	}

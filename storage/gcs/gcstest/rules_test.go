@@ -291,6 +291,27 @@ func TestComposeAndMove(t *testing.T) {
 	c.want(404, "POST", "/storage/v1/b/b/o/a/moveTo/o/d", nil)
 }
 
+func TestRewrite(t *testing.T) {
+	c := newClient(t, Options{})
+	a := c.put("a", "first")
+	c.put("taken", "old")
+	c.want(404, "POST", "/storage/v1/b/b/o/none/rewriteTo/b/b/o/c", nil)
+	c.want(404, "POST", "/storage/v1/b/b/o/a/rewriteTo/b/other/o/c", nil)
+	c.want(404, "POST", "/storage/v1/b/b/o/a/rewriteTo/b/b/o/c?sourceGeneration=1", nil)
+	c.want(412, "POST", "/storage/v1/b/b/o/a/rewriteTo/b/b/o/c?ifSourceGenerationMatch=1", nil)
+	c.want(412, "POST", "/storage/v1/b/b/o/a/rewriteTo/b/b/o/taken?ifGenerationMatch=0", nil)
+	c.hasNot("c")
+	c.has("taken", "old")
+	_, text := c.want(200, "POST", "/storage/v1/b/b/o/a/rewriteTo/b/b/o/c?ifGenerationMatch=0&sourceGeneration="+a, nil)
+	if field(t, text, "done") != "true" || field(t, text, "totalBytesRewritten") != "5" {
+		t.Error(text)
+	}
+	c.has("a", "first")
+	c.has("c", "first")
+	c.want(200, "POST", "/storage/v1/b/b/o/a/rewriteTo/b/b/o/a", nil) // over itself, a new generation
+	c.has("a", "first")
+}
+
 func TestListing(t *testing.T) {
 	c := newClient(t, Options{})
 	for _, name := range []string{"b/1", "a", "b/2", "b/3", "b0", "c"} {
