@@ -169,6 +169,20 @@ func (c *Config) Cluster(name hbackup.ClusterName) (*Cluster, error) {
 		WithHint("it defines: %s", strings.Join(known, ", "))
 }
 
+// Location gives a location by its name. Errors are KindNotFound.
+func (c *Config) Location(name LocationName) (*Location, error) {
+	if l := c.Locations[name]; l != nil {
+		return l, nil
+	}
+	var known []string
+	for n := range c.Locations {
+		known = append(known, string(n))
+	}
+	slices.Sort(known)
+	return nil, hbackup.Errorf("find location", string(name), hbackup.KindNotFound, "%s defines no such location", c.File).
+		WithHint("it defines: %s", strings.Join(known, ", "))
+}
+
 // AllClusters gives every cluster, ordered by name.
 func (c *Config) AllClusters() []*Cluster {
 	all := make([]*Cluster, 0, len(c.Clusters))

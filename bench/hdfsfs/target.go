@@ -56,7 +56,7 @@ func Open(place storage.Place, c hdfs.Config, folder string, latency time.Durati
 		return nil, err
 	}
 	t.fs, err = client.New(client.Config{
-		Authority: place.Host, NameNodes: c.NameNodes, User: c.User, RetryFor: c.RetryFor, Replication: c.Replication, BlockSize: c.BlockSize,
+		Authority: place.Host, NameNodes: c.NameNodes, User: c.User, RetryFor: c.RetryFor, StartFor: c.StartFor, Log: c.Log, Replication: c.Replication, BlockSize: c.BlockSize,
 		FileMode: 0o600, DirMode: 0o700, Dial: c.Dial, Observe: c.Observe, IdleClients: bench.MaxParallel,
 	})
 	if err != nil {

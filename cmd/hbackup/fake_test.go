@@ -9,6 +9,7 @@ import (
 
 	"hbackup"
 	"hbackup/backup"
+	"hbackup/bench"
 	"hbackup/catalog"
 	"hbackup/catalog/verify"
 	"hbackup/check"
@@ -140,6 +141,31 @@ func (f *fake) Verify(ctx context.Context, _ []catalog.Found, opts verify.Option
 }
 
 func (f *fake) Check(context.Context, *config.Cluster) []check.Item { return f.items }
+
+func (f *fake) BenchCommitter(ctx context.Context, _ *config.Location, o bench.Options, report func(bench.Protocol, string)) ([]bench.Result, error) {
+	report(o.Protocols[0], "write")
+	if err := f.wait(ctx); err != nil {
+		return nil, err
+	}
+	var all []bench.Result
+	for i, p := range o.Protocols {
+		if p == bench.Magic && f.done { // a store without uploads
+			all = append(all, bench.Result{Protocol: p, Unsupported: "the store has no uploads that could be held open"})
+			continue
+		}
+		n := int64(len(o.Protocols) - i)
+		phase := func(of int64) bench.Phase {
+			requests := map[string]int64{"put": n * of}
+			if n > 1 {
+				requests["head"] = 1000 * (n - 1) * of
+			}
+			return bench.Phase{Time: time.Duration(n*n*of) * 12345 * time.Microsecond, Traffic: bench.Traffic{
+				Requests: requests, Up: 15000 * of, Down: 512 * (n - 1), Copied: 25 << 20 * (n - 1)}}
+		}
+		all = append(all, bench.Result{Protocol: p, Write: phase(10), TaskCommit: phase(2), JobCommit: phase(1)})
+	}
+	return all, nil
+}
 
 // fakes are the services that scripts and golden tests choose from.
 var fakes = map[string]*fake{

@@ -39,6 +39,7 @@ type services interface {
 	restoreRunner
 	imageVerifier
 	clusterChecker
+	committerBench
 	io.Closer
 }
 
@@ -90,6 +91,7 @@ func (p *program) app() *cli.App {
 			p.restoreCommand(),
 			p.verifyCommand(),
 			p.checkCommand(),
+			p.benchCommand(),
 			p.configCommand(),
 			p.versionCommand(),
 		),
