@@ -14,6 +14,7 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/committer"
 	"hbackup/hbase/rootfs"
 	"hbackup/hbase/rpc"
 	"hbackup/internal/failpoint"
@@ -38,8 +39,9 @@ type Options struct {
 	LeaseTTL      time.Duration // how long a dead run looks alive; default 30 s
 	SkipChecksums bool          // do not check HFile block checksums as bytes pass
 	Init          bool          // make the location ours although it holds other data
-	Host          string        // for the record
-	Writer        string        // version of hbackup, for the record
+	Committer     committer.Protocol
+	Host          string // for the record
+	Writer        string // version of hbackup, for the record
 	Reporter      Reporter
 	Log           *slog.Logger
 }

@@ -6,6 +6,7 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/committer"
 	"hbackup/hbase/snapshot"
 	"hbackup/storage"
 )
@@ -29,6 +30,24 @@ type plan struct {
 	copy    []need         // not in the location
 	recheck []need         // in the location, but no manifest at hand says with which digest
 	reuse   []catalog.File // in the location, as an earlier image says
+	adopt   []catalog.File // held by the location, or in it by now, as an earlier try of this image has left them
+}
+
+// takeOver moves to adopt what an earlier try has left, but for files that must be
+// read to know what they need.
+func (p *plan) takeOver(earlier map[storage.Key]committer.Filled, closely func(need) bool) {
+	left := func(n need) bool {
+		e, ok := earlier[n.key()]
+		if !ok || n.size >= 0 && e.Size != n.size || closely(n) {
+			return false
+		}
+		f := n.file()
+		f.Size, f.Digest, f.Cells = e.Size, e.Digest, e.Cells
+		p.adopt = append(p.adopt, f)
+		return true
+	}
+	p.copy = slices.DeleteFunc(p.copy, left)
+	p.recheck = slices.DeleteFunc(p.recheck, left)
 }
 
 // makePlan compares what an image needs with what the location holds and what

@@ -9,6 +9,7 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/committer"
 	"hbackup/engine"
 	"hbackup/internal/failpoint"
 	"hbackup/storage"
@@ -37,6 +38,8 @@ type run struct {
 	lease     *lease.Lease
 	clusterID string
 	version   string
+	choice    committer.Choice
+	settled   committer.Accounted // uploads of earlier tries of this run
 	slots     slots
 }
 
@@ -59,6 +62,9 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 		return Result{Run: deref(done), AlreadyDone: done != nil}, err
 	}
 	if err := r.lookAtCluster(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := r.chooseCommitter(ctx); err != nil {
 		return Result{}, err
 	}
 	var err error
@@ -273,6 +279,7 @@ func (r *run) workOnce(ctx context.Context) (Result, error) {
 func (r *run) work(ctx context.Context) (Result, error) {
 	failpoint.Hit(StepLeaseTaken)
 	r.dropLeftovers(ctx)
+	r.dropUploads(ctx)
 	lines := make([]catalog.TableRun, len(r.job.Tables))
 	errs := make([]error, len(r.job.Tables))
 	numbers := make([]int, len(r.job.Tables))
@@ -299,7 +306,8 @@ func (r *run) work(ctx context.Context) (Result, error) {
 // commit writes the run's record when there is an image to show.
 func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error) (Result, error) {
 	rec := catalog.Run{ID: r.job.Backup, Request: r.req.ID, Cluster: r.req.Cluster, ClusterID: r.clusterID, HBaseVersion: r.version,
-		State: catalog.StateComplete, Started: r.job.Created, Host: r.opts.Host, Writer: r.opts.Writer, Tables: lines, Selection: r.job.Selection, Gone: r.gone}
+		State: catalog.StateComplete, Started: r.job.Created, Host: r.opts.Host, Writer: r.opts.Writer, Tables: lines, Selection: r.job.Selection, Gone: r.gone,
+		Committer: string(r.choice.Protocol)}
 	images := 0
 	for _, l := range lines {
 		if l.Failure == nil {

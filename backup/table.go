@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ func (r *run) table(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		if err := r.dropSnapshot(ctx, name); err != nil {
 			r.opts.Log.Warn("a snapshot of ours is still on the cluster", "snapshot", name, "error", err)
 		}
-		return lineOf(im, 0, 0), nil
+		return lineOf(im, 0, 0), r.endCommitted(ctx, t, id)
 	case !hbackup.IsKind(err, hbackup.KindNotFound):
 		return line, err
 	}
@@ -85,9 +86,18 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	}
 	failpoint.Hit(StepPlanned)
 
-	image := committer.NewDirect(r.store).Begin(func(ctx context.Context) error { return r.mayReplace(ctx, t, id) })
-	r.opts.Reporter.Stage(t, "copy")
+	image, err := r.begin(t, id)
+	if err != nil {
+		return line, err
+	}
+	defer func() { r.end(ctx, t, image, err) }()
 	mob := newMOBFiles(m, needs)
+	earlier, err := image.TakeOver(ctx, r.settled)
+	if err != nil {
+		return line, err
+	}
+	p.takeOver(earlier, mob.concerns)
+	r.opts.Reporter.Stage(t, "copy")
 	files, copied, copiedBytes, err := r.files(ctx, t, image, mob, p)
 	if err != nil {
 		return line, r.explainMissing(ctx, err, taken)
@@ -119,6 +129,9 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	im.Snapshot = []catalog.SnapshotFile{
 		{Name: catalog.DataManifestFile, Size: int64(len(manifest)), Digest: storage.DigestOf(manifest)},
 		{Name: catalog.SnapshotInfoFile, Size: int64(len(info)), Digest: storage.DigestOf(info)},
+	}
+	if err := r.publish(ctx, image); err != nil {
+		return line, err
 	}
 	err = image.PutSnapshotFiles(ctx,
 		committer.SnapshotFile{Key: catalog.SnapshotKey(id, catalog.DataManifestFile), Data: manifest},
@@ -203,14 +216,17 @@ func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Imag
 	for _, n := range p.recheck {
 		all += max(n.size, 0)
 	}
-	for _, f := range p.reuse {
+	files = slices.Concat(p.reuse, p.adopt)
+	for _, f := range files {
 		all += f.Size
 	}
-	r.opts.Reporter.Expect(t, len(p.copy)+len(p.recheck)+len(p.reuse), all)
-	for _, f := range p.reuse {
+	r.opts.Reporter.Expect(t, len(p.copy)+len(p.recheck)+len(files), all)
+	for _, f := range files {
 		r.opts.Reporter.Done(t, 1, f.Size, true)
 	}
-	files = append(files, p.reuse...)
+	for _, f := range p.adopt {
+		im.Adopt(f.Key())
+	}
 
 	type task struct {
 		need
@@ -220,9 +236,12 @@ func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Imag
 	for _, n := range p.recheck {
 		tasks = append(tasks, task{n, true})
 	}
+	var keys []storage.Key
 	for _, n := range p.copy {
 		tasks = append(tasks, task{n, false})
+		keys = append(keys, n.key())
 	}
+	im.Expect(keys)
 	var mu sync.Mutex
 	err = engine.Local(ctx, r.opts.Files, engine.Each(tasks), func(ctx context.Context, k task) error {
 		if err := r.slots.acquire(ctx); err != nil {
@@ -237,6 +256,9 @@ func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Imag
 		}
 		if err != nil {
 			return err
+		}
+		if !there && !mob.concerns(k.need) {
+			im.Passed(ctx, f.Key(), f.Cells)
 		}
 		failpoint.Hit(StepFileCopied)
 		mu.Lock()

@@ -36,6 +36,9 @@ type Run struct {
 	// Selection chose the tables, unless they were named one by one.
 	Selection *hbackup.Selection `json:"selection,omitempty"`
 	Tables    []TableRun         `json:"tables"`
+	// Committer is the protocol by which the files became visible, "" in records of
+	// versions that had only one.
+	Committer string `json:"committer,omitempty"`
 	// Gone are the tables that the last run of the same selection had and this one
 	// has not, because they do not exist any more or the selection changed.
 	Gone []hbackup.TableName `json:"gone,omitempty"`

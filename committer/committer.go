@@ -8,12 +8,39 @@
 //  3. hbackup's manifest of the image.
 //
 // A committer writes them in this order and never starts a layer before the one
-// below is whole. The image exists from the moment its manifest exists, and the
-// manifest is made by one create-if-absent: there is no moment at which half an
-// image exists, and of several that try only one wins. Nothing is renamed, on
-// any store. What no committed manifest names does not exist for any reader, so
-// a run that died leaves nothing to be undone: running it again uses what is
-// there.
+// below is whole and visible. The image exists from the moment its manifest
+// exists, and the manifest is made by one create-if-absent: there is no moment at
+// which half an image exists, and of several that try only one wins. Nothing is
+// renamed, on any store. What no committed manifest names does not exist for any
+// reader, so a run that died leaves nothing to be undone: running it again uses
+// what is there.
+//
+// There are two committers, which differ in how the store files get there:
+//
+//   - Direct puts each file under its final key at once. A run that dies leaves
+//     objects that no manifest names. They do no harm, are used by the next run
+//     that needs them, and can be deleted.
+//   - Deferred is for places where they could not be deleted: buckets that are
+//     versioned or locked. The store holds each file as an upload that no reader
+//     sees, and the uploads are finished when all else that can fail is done. A
+//     run that dies leaves uploads and a job record that names them: the same
+//     request goes on with them, or a later run drops them (Tidy).
+//
+// What Deferred keeps to:
+//
+//   - An upload's key is on record before the upload is made, and its ticket
+//     before its first byte is sent.
+//   - A file's receipt goes on record when the file has been judged good, and all
+//     receipts are on record before the first upload is finished, so that a commit
+//     that was cut short can be taken up by anybody who holds the run's lease.
+//   - Finishing checks the digest of the whole, never replaces an object, and may
+//     be repeated.
+//   - Uploads are dropped by their tickets. Only for a key whose ticket never came
+//     on record is the store asked for the uploads of exactly that key, and then
+//     only while no other run is at work. A finished upload is an object and is
+//     never dropped; uploads of other keys are never looked at, however alike
+//     they begin.
+//   - A record is closed when nothing is left of its attempt.
 package committer
 
 import (
@@ -23,51 +50,76 @@ import (
 	"sync"
 
 	"hbackup"
+	"hbackup/internal/failpoint"
 	"hbackup/storage"
 )
 
-// Direct is the committer for every store: files go to their final keys, and
-// only the manifest's creation counts.
-type Direct struct {
-	store storage.Store
+// Committer begins images.
+type Committer interface {
+	Protocol() Protocol
+	// Begin starts an image. Nothing is written yet.
+	Begin(guard Guard) *Image
 }
 
-// NewDirect gives the committer for a store.
-func NewDirect(s storage.Store) *Direct { return &Direct{store: s} }
+// files are the store files of one image: what the committers differ in.
+type files interface {
+	// expect says which files will be put, in order. It may be called with none.
+	expect(keys []storage.Key)
+	put(ctx context.Context, key storage.Key, size int64, body io.Reader) (storage.Object, error)
+	passed(ctx context.Context, key storage.Key, cells int64)
+	takeOver(ctx context.Context, settled Accounted) (map[storage.Key]Filled, error)
+	adopt(key storage.Key)
+	publish(ctx context.Context) error
+	end(ctx context.Context) error
+}
 
 // Image is one image being written. Its methods follow the layers; going back
 // is refused, as that would break the order above.
 type Image struct {
 	store storage.Store
 	guard Guard
+	files files
 
-	mu     sync.Mutex
-	layer  int                   // the highest layer that was started
-	open   int                   // objects being written
-	failed map[storage.Key]error // objects that could not be written and were not written since
+	mu        sync.Mutex
+	layer     int                   // the highest layer that was started
+	open      int                   // objects being written
+	failed    map[storage.Key]error // objects that could not be written and were not written since
+	published bool
 }
 
 // A Guard says whether the image is still this process's alone and not committed
 // yet; its error says why not. It is asked before anything is taken away.
 type Guard func(context.Context) error
 
-// Begin starts an image. Nothing is written yet.
-func (d *Direct) Begin(guard Guard) *Image { return &Image{store: d.store, guard: guard} }
-
 const (
 	layerFiles = iota
+	layerPublished
 	layerSnapshot
 	layerManifest
 )
 
+// Expect says which files PutFile will be called for, in this order. That is no
+// promise, and files that were not expected may be put; it saves requests.
+func (im *Image) Expect(keys []storage.Key) { im.files.expect(keys) }
+
+// TakeOver gives the files that earlier attempts at this image have left to be
+// finished, and that can be used by Adopt. It says nothing of those that are
+// objects already. What Tidy has accounted for is settled.
+func (im *Image) TakeOver(ctx context.Context, settled Accounted) (map[storage.Key]Filled, error) {
+	return im.files.takeOver(ctx, settled)
+}
+
+// Adopt makes a file that TakeOver gave a part of the image.
+func (im *Image) Adopt(key storage.Key) { im.files.adopt(key) }
+
 // PutFile writes one store file under its own key. A key that is taken is
-// KindExists: the caller decides whether what is there is the same file. Calls
-// may run at the same time.
+// KindExists, unless the committer learns of it only by Publish: the caller
+// decides whether what is there is the same file. Calls may run at the same time.
 func (im *Image) PutFile(ctx context.Context, key storage.Key, size int64, body io.Reader) (storage.Object, error) {
 	if err := im.begin(layerFiles, key); err != nil {
 		return storage.Object{}, err
 	}
-	o, err := im.store.Put(ctx, key, body, storage.PutOptions{Size: size, IfAbsent: true})
+	o, err := im.files.put(ctx, key, size, body)
 	im.end(key, err)
 	if err != nil {
 		return o, err
@@ -77,6 +129,35 @@ func (im *Image) PutFile(ctx context.Context, key storage.Key, size int64, body 
 	}
 	return o, nil
 }
+
+// Passed says that a file that was put was found good, and how many entries it has.
+// Soon after that another process may take it over if this one dies.
+func (im *Image) Passed(ctx context.Context, key storage.Key, cells int64) {
+	im.files.passed(ctx, key, cells)
+}
+
+// Publish makes the files visible that were put and adopted. It may be repeated.
+// From here on the image's files cannot be taken back everywhere, so all that can
+// fail for another reason than the store's comes before.
+func (im *Image) Publish(ctx context.Context) error {
+	if err := im.begin(layerPublished, ""); err != nil {
+		return err
+	}
+	err := im.files.publish(ctx)
+	im.end("", err)
+	if err != nil {
+		return hbackup.E("publish files of image", string(im.store.Location()), hbackup.KindOther, err)
+	}
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	im.published = true
+	return nil
+}
+
+// End gives up what was written and not made visible. It comes last, whether the
+// image was committed or has failed; when it is left out, the next try of the
+// image goes on with what is there.
+func (im *Image) End(ctx context.Context) error { return im.files.end(ctx) }
 
 // SnapshotFile is one of HBase's own files of the image.
 type SnapshotFile struct {
@@ -89,12 +170,26 @@ type SnapshotFile struct {
 // earlier attempt at this image and are replaced, if the guard allows it: no
 // manifest may name them.
 func (im *Image) PutSnapshotFiles(ctx context.Context, files ...SnapshotFile) error {
+	if err := im.visible(ctx); err != nil {
+		return err
+	}
 	if err := im.begin(layerSnapshot, ""); err != nil {
 		return err
 	}
 	err := im.putSnapshotFiles(ctx, files)
 	im.end("", err)
 	return err
+}
+
+// visible publishes the files unless that was done.
+func (im *Image) visible(ctx context.Context) error {
+	im.mu.Lock()
+	done := im.published
+	im.mu.Unlock()
+	if done {
+		return nil
+	}
+	return im.Publish(ctx)
 }
 
 func (im *Image) putSnapshotFiles(ctx context.Context, files []SnapshotFile) error {
@@ -126,6 +221,7 @@ func (im *Image) createAll(ctx context.Context, files []SnapshotFile) error {
 		if err := im.putSnapshotFile(ctx, f); err != nil {
 			return err
 		}
+		failpoint.Hit(StepSnapshotFileWritten)
 	}
 	return nil
 }
@@ -168,10 +264,14 @@ func (im *Image) putSnapshotFile(ctx context.Context, f SnapshotFile) error {
 // same manifest is there already, because an answer was lost or the image was
 // committed before, that is success; another one is KindConflict.
 func (im *Image) Commit(ctx context.Context, key storage.Key, manifest []byte) error {
+	if err := im.visible(ctx); err != nil {
+		return err
+	}
 	if err := im.begin(layerManifest, key); err != nil {
 		return err
 	}
 	_, err := storage.PutBytes(ctx, im.store, key, manifest, true)
+	failpoint.Hit(StepManifestWritten)
 	im.end(key, err)
 	if err == nil {
 		return nil
