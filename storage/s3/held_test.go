@@ -210,7 +210,7 @@ func TestPermanence(t *testing.T) {
 		want   storage.Permanence
 		kind   hbackup.Kind
 	}{
-		{403, "AccessDenied", storage.PermanenceUnknown, ""}, {501, "NotImplemented", storage.Deletable, ""},
+		{403, "AccessDenied", storage.PermanenceUnknown, ""}, {501, "NotImplemented", storage.Deletable, ""}, {400, "Strange", storage.PermanenceUnknown, ""},
 		{404, "NoSuchBucket", "", hbackup.KindUsage}, {503, "SlowDown", "", hbackup.KindThrottled},
 	} {
 		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {

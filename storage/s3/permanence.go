@@ -56,6 +56,8 @@ func (s *Store) doesNotSay(ctx context.Context, right, what string, err error) (
 		return storage.PermanenceUnknown, "the credentials may not ask for the bucket's " + what + "; the right is " + right, nil
 	case hbackup.IsKind(err, hbackup.KindUnsupported):
 		return storage.Deletable, "", nil // the store has no such thing
+	case ctx.Err() != nil || hbackup.Retryable(err) || hbackup.IsKind(err, hbackup.KindUsage):
+		return "", "", err
 	}
-	return "", "", err
+	return storage.PermanenceUnknown, "the store does not say whether the bucket has " + what + ": " + err.Error(), nil
 }
