@@ -67,10 +67,10 @@ type heldFiles struct {
 	opening sync.Mutex // held while uploads are opened and put on record
 
 	mu       sync.Mutex
-	queue    []storage.Key                  // expected keys that are not opened yet, in order
-	opened   map[string]storage.Ticket      // all, by upload id
-	fresh    map[storage.Key]storage.Ticket // not on record yet
-	tickets  map[storage.Key]storage.Ticket // on record
+	queue    []storage.Key                   // expected keys that are not opened yet, in order
+	opened   map[string]storage.Ticket       // all, by upload id
+	fresh    map[storage.Key]storage.Ticket  // not on record yet
+	tickets  map[storage.Key]storage.Ticket  // on record
 	receipts map[storage.Key]storage.Receipt // what is to be finished
 	intended map[storage.Key]bool            // on record, without a ticket
 	doubtful map[storage.Key]bool            // of which an upload may exist without a ticket
