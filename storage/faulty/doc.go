@@ -3,19 +3,28 @@
 //
 // What fails is written as a script of rules, separated by ';':
 //
-//	operation [ '[' part of key ']' ] '#' which ':' fault [ '=' argument ]
-//
 //	put#3:lost                 the third Put is done, and its answer is lost
 //	put[images/]#1:fail        the first Put under a key with "images/" in it is not done
 //	any#17:fail=denied         the seventeenth call of all, whatever it is
 //	get#*:flip                 every reader gives one wrong bit
 //	list#2+:drop=0.1           from the second on, listings leave out a tenth of the objects
+//	put[images/*.image]#1:late=3  the first Put under such a key is done three calls later
 //	stat#%5:fail=throttled     every fifth
 //	batch#1-3:some             in the first three batches some keys stay
 //
-// Operations are put, get, stat, list, delete, batch, time; of held uploads open,
-// fill, finish, drop and uploads, which lists them; and any for all of them. A call is counted, from 1, by each rule that it matches in operation and
-// key; the first rule that applies to it decides.
+// The grammar:
+//
+//	script    = rule { ";" rule }
+//	rule      = operation [ "[" part "]" ] "#" which ":" fault [ "=" argument ]
+//	operation = "put" | "get" | "stat" | "list" | "delete" | "batch" | "time" | held | "any"
+//	held      = "open" | "fill" | "finish" | "drop" | "uploads"
+//	part      = what the key, or a listing's prefix, has in it; "*" stands for anything
+//	which     = "*" | n | n "+" | n "-" n | "%" n
+//
+// The operations on held uploads have names of their own, with "uploads" for
+// listing them. A call is counted, from 1, by each rule that it matches in
+// operation and key;
+// the first rule that applies to it decides.
 //
 // Faults, with their arguments and what they are without one:
 //
@@ -23,6 +32,12 @@
 //	lost=kind    it is done; an error nevertheless (timeout). A Get is not opened
 //	half=kind    half of the body or of the object passes, then the error
 //	             (unavailable); a listing breaks off in the middle
+//	reset=p      the same at that share of the bytes or objects (0.5); unavailable
+//	twice        it is done twice, as if somebody on the way had sent it again; the
+//	             answer is the second one
+//	late=n       a put or a deletion gives a timeout, and is done just before the
+//	             n-th call after it (1), whoever makes that
+//	skew=d       the clock is off by d (20m), which may be negative: a lie
 //	cut          an object ends after its half, or a listing after its half, as
 //	             if that were all: a lie
 //	flip         one bit of the object is wrong: a lie

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +26,13 @@ type Store struct {
 	rnd   *rand.Rand
 	calls map[string]int
 	hits  int
+	late  []*late
+}
+
+// late is a call that is done before a later one.
+type late struct {
+	after int // so many calls
+	do    func()
 }
 
 var _ storage.Store = (*Store)(nil)
@@ -70,7 +76,10 @@ func (s *Store) Hits() int {
 // next counts a call and gives its fault; the name is "" for none. Delays and
 // hangs are over when it returns.
 func (s *Store) next(ctx context.Context, op string, keys ...storage.Key) (fault, error) {
-	f := s.pick(op, keys...)
+	f, due := s.pick(op, keys...)
+	for _, l := range due {
+		l.do()
+	}
 	path := string(s.Location())
 	if len(keys) > 0 {
 		path = s.Location().At(keys[0])
@@ -91,19 +100,33 @@ func (s *Store) next(ctx context.Context, op string, keys ...storage.Key) (fault
 	return f, nil
 }
 
-func (s *Store) pick(op string, keys ...storage.Key) fault {
+// pick counts a call and gives its fault, and the calls that are to be done before.
+func (s *Store) pick(op string, keys ...storage.Key) (picked fault, due []*late) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.late = slices.DeleteFunc(s.late, func(l *late) bool {
+		if l.after--; l.after == 0 {
+			due = append(due, l)
+		}
+		return l.after == 0
+	})
 	s.calls[op]++
 	s.calls[opAny]++
-	var picked fault
 	for _, r := range s.rules {
 		if r.applies(op, keys...) && picked.name == "" {
 			picked = r.fault
 			s.hits++
 		}
 	}
-	return picked
+	return picked, due
+}
+
+// postpone lets a call be done later, and gives the error that is given now.
+func (s *Store) postpone(f fault, op, path string, do func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = append(s.late, &late{f.count, do})
+	return f.err(op, path)
 }
 
 func (f fault) err(op, path string) error {
@@ -116,74 +139,6 @@ func (f fault) lost(op, path string, err error) error {
 		return f.err(op, path)
 	}
 	return err
-}
-
-// Put can fail before, after, or in the middle of the body.
-func (s *Store) Put(ctx context.Context, key storage.Key, body io.Reader, opts storage.PutOptions) (storage.Object, error) {
-	f, err := s.next(ctx, opPut, key)
-	if err != nil {
-		return storage.Object{}, err
-	}
-	path := s.Location().At(key)
-	if f.name == "half" {
-		body = io.MultiReader(io.LimitReader(body, opts.Size/2), broken{f.err(opPut, path)})
-	}
-	obj, err := s.Store.Put(ctx, key, body, opts)
-	if err := f.lost(opPut, path, err); err != nil {
-		return storage.Object{}, err
-	}
-	return obj, nil
-}
-
-type broken struct{ err error }
-
-func (b broken) Read([]byte) (int, error) { return 0, b.err }
-
-// Get can fail when it opens and later, or give what is not there.
-func (s *Store) Get(ctx context.Context, key storage.Key, r storage.Range) (io.ReadCloser, storage.Object, error) {
-	f, err := s.next(ctx, opGet, key)
-	if err != nil {
-		return nil, storage.Object{}, err
-	}
-	body, obj, err := s.Store.Get(ctx, key, r)
-	if err != nil {
-		return nil, obj, err
-	}
-	path := s.Location().At(key)
-	_, length, err := r.Of(obj.Size)
-	switch {
-	case f.name == "lost":
-		return nil, storage.Object{}, errors.Join(f.err(opGet, path), body.Close())
-	case err != nil:
-		return nil, storage.Object{}, errors.Join(err, body.Close())
-	case f.name == "half":
-		return &reader{io.MultiReader(io.LimitReader(body, length/2), broken{f.err("read", path)}), body}, obj, nil
-	case f.name == "cut":
-		return &reader{io.LimitReader(body, length/2), body}, obj, nil
-	case f.name == "flip":
-		return &reader{&flipper{r: body, at: length / 2}, body}, obj, nil
-	}
-	return body, obj, nil
-}
-
-type reader struct {
-	io.Reader
-	io.Closer
-}
-
-// flipper turns one bit of the byte at a position.
-type flipper struct {
-	r  io.Reader
-	at int64
-}
-
-func (f *flipper) Read(p []byte) (int, error) {
-	n, err := f.r.Read(p)
-	if f.at >= 0 && f.at < int64(n) {
-		p[f.at] ^= 1
-	}
-	f.at -= int64(n)
-	return n, err
 }
 
 // Stat can fail.
@@ -199,88 +154,6 @@ func (s *Store) Stat(ctx context.Context, key storage.Key) (storage.Object, erro
 	return obj, nil
 }
 
-// List can fail at once or in its middle, or give what is not so.
-func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
-	return func(yield func(storage.Object, error) bool) {
-		f, err := s.next(ctx, opList, storage.Key(prefix))
-		path := s.Location().At(storage.Key(prefix))
-		if f.name == "lost" {
-			err = f.err(opList, path)
-		}
-		if err != nil {
-			yield(storage.Object{}, err)
-			return
-		}
-		list := s.Store.List(ctx, prefix, opts)
-		end := -1 // no early end
-		if f.name == "half" || f.name == "cut" {
-			end = 0
-			for range list {
-				end++
-			}
-			end /= 2
-		}
-		if f.name == "truncate" {
-			end = f.count
-		}
-		for obj, err := range list {
-			switch {
-			case err == nil && end == 0 && f.name == "half":
-				yield(storage.Object{}, f.err(opList, path))
-				return
-			case err == nil && end == 0:
-				return
-			case err == nil && f.name == "drop" && s.chance(f.probability):
-				continue
-			}
-			end--
-			if !yield(obj, err) || f.name == "repeat" && err == nil && !yield(obj, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (s *Store) chance(p float64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rnd.Float64() < p
-}
-
-// Delete can fail.
-func (s *Store) Delete(ctx context.Context, key storage.Key) error {
-	f, err := s.next(ctx, opDelete, key)
-	if err != nil {
-		return err
-	}
-	return f.lost(opDelete, s.Location().At(key), s.Store.Delete(ctx, key))
-}
-
-// DeleteBatch can fail as a whole or for every other key.
-func (s *Store) DeleteBatch(ctx context.Context, keys []storage.Key) ([]storage.DeleteFailure, error) {
-	f, err := s.next(ctx, opBatch, keys...)
-	if err != nil {
-		return nil, err
-	}
-	var stay []storage.DeleteFailure
-	if f.name == "some" {
-		var gone []storage.Key
-		for i, key := range keys {
-			if i%2 == 0 {
-				stay = append(stay, storage.DeleteFailure{Key: key, Err: f.err(opDelete, s.Location().At(key))})
-			} else {
-				gone = append(gone, key)
-			}
-		}
-		keys = gone
-	}
-	failures, err := s.Store.DeleteBatch(ctx, keys)
-	if err := f.lost(opBatch, string(s.Location()), err); err != nil {
-		return nil, err
-	}
-	return append(stay, failures...), nil
-}
-
 // ServerTime can fail.
 func (s *Store) ServerTime(ctx context.Context) (time.Time, error) {
 	f, err := s.next(ctx, opTime)
@@ -290,6 +163,9 @@ func (s *Store) ServerTime(ctx context.Context) (time.Time, error) {
 	t, err := s.Store.ServerTime(ctx)
 	if err := f.lost(opTime, string(s.Location()), err); err != nil {
 		return time.Time{}, err
+	}
+	if f.name == "skew" {
+		t = t.Add(f.delay)
 	}
 	return t, nil
 }

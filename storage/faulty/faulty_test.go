@@ -177,6 +177,82 @@ func TestOtherFaults(t *testing.T) {
 	}
 }
 
+func TestTwice(t *testing.T) {
+	inner := mem.New("test")
+	s := with(t, inner, "put#1-2:twice; delete#1:twice; batch#1:twice")
+	if err := put(s, "a", "x"); !hbackup.IsKind(err, hbackup.KindExists) {
+		t.Errorf("the second of two creates gave %v", err)
+	}
+	if _, err := storage.PutBytes(t.Context(), s, "b", []byte("y"), false); err != nil {
+		t.Error(err)
+	}
+	if got := inner.Snapshot(); string(got["a"]) != "x" || string(got["b"]) != "y" {
+		t.Errorf("stored is %q", got)
+	}
+	failures, err := s.DeleteBatch(t.Context(), []storage.Key{"b"})
+	if err := errors.Join(err, s.Delete(t.Context(), "a")); err != nil || len(failures) > 0 || len(inner.Snapshot()) > 0 {
+		t.Errorf("%v, %v, left are %q", failures, err, inner.Snapshot())
+	}
+}
+
+func TestLate(t *testing.T) {
+	inner := mem.New("test")
+	s := with(t, inner, "put[a/*.x]#1:late=2; delete#1:late; put[c]#1:late=1000")
+	for _, key := range []storage.Key{"a/.y", "x/a", "c"} { // the last is never done
+		put(s, key, "1")
+	}
+	wantKind(t, "the late put", put(s, "a/b.x", "1"), hbackup.KindTimeout)
+	if s.Stat(t.Context(), "a/b.x"); inner.Snapshot()["a/b.x"] != nil {
+		t.Error("it was done one call too early")
+	}
+	// It takes the key from the next one, which came before it.
+	if err := put(s, "a/b.x", "2"); !hbackup.IsKind(err, hbackup.KindExists) || string(inner.Snapshot()["a/b.x"]) != "1" {
+		t.Errorf("the next put gave %v, stored is %q", err, inner.Snapshot())
+	}
+	wantKind(t, "the late deletion", s.Delete(t.Context(), "a/b.x"), hbackup.KindTimeout)
+	if inner.Snapshot()["a/b.x"] == nil {
+		t.Error("the deletion was not late")
+	}
+	if _, err := s.Stat(t.Context(), "a/b.x"); !hbackup.IsKind(err, hbackup.KindNotFound) {
+		t.Errorf("after the deletion: %v", err)
+	}
+	if got := inner.Snapshot(); len(got) != 2 || got["c"] != nil {
+		t.Errorf("stored is %q", got)
+	}
+}
+
+func TestResetsAndClocks(t *testing.T) {
+	inner := mem.New("test")
+	s := with(t, inner, "put#2:reset=0.3; get#1:reset=0.9; list#1:reset=0.25; time#1:skew; time#2:skew=-1h")
+	for _, key := range []storage.Key{"a", "broken", "b", "c", "d"} {
+		if err := put(s, key, "0123456789"); (key == "broken") != errors.Is(err, ErrInjected) {
+			t.Errorf("put of %s: %v", key, err)
+		}
+	}
+	body, _, err := s.Get(t.Context(), "a", storage.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(body); string(got) != "012345678" || !hbackup.IsKind(err, hbackup.KindUnavailable) {
+		t.Errorf("the reader gave %q, %v", got, err)
+	}
+	n := 0
+	for _, err := range s.List(t.Context(), "", storage.ListOptions{}) {
+		if n++; (n == 2) != (err != nil) {
+			t.Errorf("element %d of the listing: %v", n, err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("the listing had %d elements, want an object and an error", n)
+	}
+	for _, skew := range []time.Duration{20 * time.Minute, -time.Hour, 0} {
+		got, err := s.ServerTime(t.Context())
+		if off := time.Until(got) - skew; err != nil || off.Abs() > time.Minute {
+			t.Errorf("with the skew %s the clock is off by %s, %v", skew, off+skew, err)
+		}
+	}
+}
+
 // TestEveryCallOnce is how users fail each call of a procedure.
 func TestEveryCallOnce(t *testing.T) {
 	procedure := func(s storage.Store) error {
@@ -209,7 +285,7 @@ func TestEveryCallOnce(t *testing.T) {
 var badScripts = []string{
 	"put", "put:fail", "put#:fail", "put#0:fail", "put#-1:fail", "put#2-1:fail", "put#x:fail", "put#1", "put#1:", "put#1:explode", "put[a#1:fail",
 	"nothing#1:fail", "put#1:fail=funny", "list#1:drop=2", "list#1:drop=NaN", "list#1:drop=x", "list#1:truncate=-1", "put#1:delay=long", "put#1:hang=1",
-	"put#1:flip", "stat#1:half", "get#1:drop", "batch#1:cut", "#1:fail", "put#%0:fail", "put#+:fail",
+	"put#1:late=0", "delete#1:late=x", "get#1:late", "get#1:twice", "put#1:reset=2", "put#1:twice=2", "time#1:skew=far", "put#1:skew", "put#1:flip", "stat#1:half", "get#1:drop", "batch#1:cut", "#1:fail", "put#%0:fail", "put#+:fail",
 }
 
 func TestBadScripts(t *testing.T) {
@@ -243,7 +319,7 @@ func FuzzScript(f *testing.F) {
 			return
 		}
 		for _, r := range rules {
-			if r.every < 1 || r.from < 0 || !slices.Contains(append(allOps, opAny), r.op) || meaning[r.fault.name] == nil || strings.Contains(r.part, "]") {
+			if r.every < 1 || r.from < 0 || !slices.Contains(append(allOps, opAny), r.op) || meaning[r.fault.name] == nil || strings.Contains(strings.Join(r.part, ""), "]") {
 				t.Errorf("%q gave the rule %+v", script, r)
 			}
 			r.applies(r.op, "key")

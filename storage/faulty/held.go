@@ -43,8 +43,8 @@ func (h holder) FillUpload(ctx context.Context, t storage.Ticket, body io.Reader
 		return storage.Receipt{}, err
 	}
 	path := h.s.Location().At(t.Key)
-	if f.name == "half" {
-		body = io.MultiReader(io.LimitReader(body, opts.Size/2), broken{f.err(opFill, path)})
+	if f.name == "half" || f.name == "reset" {
+		body = io.MultiReader(io.LimitReader(body, f.part(opts.Size)), broken{f.err(opFill, path)})
 	}
 	r, err := h.inner.FillUpload(ctx, t, body, opts)
 	if err := f.lost(opFill, path, err); err != nil {
@@ -59,6 +59,9 @@ func (h holder) FinishUpload(ctx context.Context, r storage.Receipt) (storage.Ob
 	if err != nil {
 		return storage.Object{}, err
 	}
+	if f.name == "twice" {
+		h.inner.FinishUpload(ctx, r)
+	}
 	o, err := h.inner.FinishUpload(ctx, r)
 	if err := f.lost(opFinish, h.s.Location().At(r.Key), err); err != nil {
 		return storage.Object{}, err
@@ -71,6 +74,9 @@ func (h holder) DropUpload(ctx context.Context, t storage.Ticket) error {
 	f, err := h.s.next(ctx, opDrop, t.Key)
 	if err != nil {
 		return err
+	}
+	if f.name == "twice" {
+		h.inner.DropUpload(ctx, t)
 	}
 	return f.lost(opDrop, h.s.Location().At(t.Key), h.inner.DropUpload(ctx, t))
 }

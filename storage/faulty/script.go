@@ -35,8 +35,9 @@ type fault struct {
 	name        string
 	kind        hbackup.Kind  // of fail, lost, half and some
 	probability float64       // of drop
-	count       int           // of truncate
-	delay       time.Duration // of delay
+	share       float64       // of half and reset: what passes
+	count       int           // of truncate and late
+	delay       time.Duration // of delay and skew
 }
 
 // meaning says for which operations a fault can be.
@@ -44,6 +45,10 @@ var meaning = map[string][]string{
 	"fail":     allOps,
 	"lost":     allOps,
 	"half":     {opPut, opGet, opList, opFill},
+	"reset":    {opPut, opGet, opList, opFill},
+	"twice":    {opPut, opDelete, opBatch, opFinish, opDrop},
+	"late":     {opPut, opDelete},
+	"skew":     {opTime},
 	"cut":      {opGet, opList},
 	"flip":     {opGet},
 	"drop":     {opList},
@@ -57,10 +62,10 @@ var meaning = map[string][]string{
 // rule is one line of a script.
 type rule struct {
 	op    string
-	part  string // of the key; for a listing of its prefix
-	from  int    // first call that it applies to
-	to    int    // last one; 0 means no end
-	every int    // of the calls between, each so-manieth
+	part  []string // of the key, in this order; for a listing of its prefix
+	from  int      // first call that it applies to
+	to    int      // last one; 0 means no end
+	every int      // of the calls between, each so-manieth
 	fault fault
 	seen  int // calls that matched op and part so far
 }
@@ -70,11 +75,23 @@ func (r *rule) applies(op string, keys ...storage.Key) bool {
 	if r.op != op && (r.op != opAny || !slices.Contains(meaning[r.fault.name], op)) {
 		return false
 	}
-	if r.part != "" && !slices.ContainsFunc(keys, func(k storage.Key) bool { return strings.Contains(string(k), r.part) }) {
+	if r.part != nil && !slices.ContainsFunc(keys, r.matches) {
 		return false
 	}
 	r.seen++
 	return r.seen >= r.from && (r.to == 0 || r.seen <= r.to) && r.seen%r.every == 0
+}
+
+func (r *rule) matches(key storage.Key) bool {
+	rest := string(key)
+	for _, part := range r.part {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return true
 }
 
 // parse reads a script.
@@ -105,9 +122,11 @@ func parseRule(line string) (*rule, error) {
 		return nil, fmt.Errorf("the operation %q is not known", r.op)
 	}
 	if after, ok := strings.CutPrefix(rest, "["); ok {
-		if r.part, rest, ok = strings.Cut(after, "]"); !ok {
+		var part string
+		if part, rest, ok = strings.Cut(after, "]"); !ok {
 			return nil, fmt.Errorf("the ']' is missing")
 		}
+		r.part = strings.Split(part, "*")
 	}
 	rest, ok := strings.CutPrefix(rest, "#")
 	which, what, ok2 := strings.Cut(rest, ":")
@@ -160,14 +179,25 @@ func number(s string) (int, error) {
 	return n, nil
 }
 
+func fraction(s string) (float64, error) {
+	p, err := strconv.ParseFloat(s, 64)
+	if err == nil && !(p >= 0 && p <= 1) {
+		err = fmt.Errorf("%q is not between 0 and 1", s)
+	}
+	return p, err
+}
+
 func parseFault(s string) (fault, error) {
 	name, argument, given := strings.Cut(s, "=")
-	f := fault{name: name, kind: hbackup.KindUnavailable, probability: 0.5, count: 1, delay: 10 * time.Millisecond}
+	f := fault{name: name, kind: hbackup.KindUnavailable, probability: 0.5, share: 0.5, count: 1, delay: 10 * time.Millisecond}
 	if _, known := meaning[name]; !known {
 		return f, fmt.Errorf("the fault %q is not known", name)
 	}
-	if name == "lost" {
+	switch name {
+	case "lost", "late":
 		f.kind = hbackup.KindTimeout
+	case "skew":
+		f.delay = 20 * time.Minute
 	}
 	if !given {
 		return f, nil
@@ -180,16 +210,17 @@ func parseFault(s string) (fault, error) {
 			err = fmt.Errorf("the kind %q is not known", argument)
 		}
 	case "drop":
-		f.probability, err = strconv.ParseFloat(argument, 64)
-		if err == nil && !(f.probability >= 0 && f.probability <= 1) {
-			err = fmt.Errorf("%q is no probability", argument)
-		}
+		f.probability, err = fraction(argument)
+	case "reset":
+		f.share, err = fraction(argument)
 	case "truncate":
 		f.count, err = strconv.Atoi(argument)
 		if err == nil && f.count < 0 {
 			err = fmt.Errorf("%q is no number of objects", argument)
 		}
-	case "delay":
+	case "late":
+		f.count, err = number(argument)
+	case "delay", "skew":
 		f.delay, err = time.ParseDuration(argument)
 	default:
 		err = fmt.Errorf("the fault %s has no argument", name)
