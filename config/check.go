@@ -22,6 +22,7 @@ func (l *loader) check(cfg *Config) {
 		l.checkCluster(cfg, cl)
 	}
 	l.checkPlaces(cfg)
+	l.absolute("log.trace_store", cfg.Log.TraceStore)
 	if len(l.list) == 0 {
 		l.checkUse(cfg)
 	}

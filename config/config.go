@@ -129,6 +129,9 @@ type Location struct {
 	DelegationToken Secret       `key:"delegation_token" only:"hdfs" doc:"A delegation token for webhdfs, by reference: who acts on a cluster with Kerberos. A file is read anew for each call."`
 	Replication     int          `key:"replication" only:"hdfs" defaultdoc:"as the name node says" min:"1" max:"512" doc:"Replicas of each new file on HDFS." example:"2"`
 	BlockSize       Size         `key:"block_size" only:"hdfs" defaultdoc:"as the name node says" min:"1MiB" max:"16GiB" doc:"Block size of new files on HDFS, a multiple of 512 bytes." example:"256MiB"`
+
+	RetryFor time.Duration `key:"retry_for" only:"file" default:"15s" min:"0s" max:"1h" doc:"How long a call that failed for a moment, as on a network file system, is repeated without getting on; 0s is not at all. The other kinds of locations repeat their requests themselves."`
+	Limits   Limits        `key:"limits" doc:"How much of the location is used at most."`
 }
 
 // Credentials are references to the parts of an S3 access key.
@@ -152,8 +155,9 @@ type Copy struct {
 
 // Log is about messages on standard error.
 type Log struct {
-	Level  string `key:"level" enum:"debug,info,warn,error" default:"info" doc:"The least important messages that are shown."`
-	Format string `key:"format" enum:"text,json" default:"text" doc:"How a message is written."`
+	Level      string `key:"level" enum:"debug,info,warn,error" default:"info" doc:"The least important messages that are shown."`
+	Format     string `key:"format" enum:"text,json" default:"text" doc:"How a message is written."`
+	TraceStore string `key:"trace_store" defaultdoc:"no trace" doc:"File to which every call of a location is added as a line of JSON: its operation, object, size, duration and kind of error." example:"/var/log/hbackup/store.jsonl"`
 }
 
 // Cluster gives the cluster of that name; an unknown one is KindNotFound.

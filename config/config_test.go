@@ -43,6 +43,7 @@ locations:
     storage_class: STANDARD_IA
     sse: {mode: kms, kms_key: alias/x}
     part_size: 32MiB
+    limits: {upload: 50MiB/s, download: 100MiB/s, requests: 200, concurrency: 16}
   old: {url: "file:///srv/backup"}
   spare: {url: "file:///srv/spare"}
   dfs: {url: "hdfs://ns/backup", namenodes: [nn8, "nn9:9000"], user: backup, replication: 2, block_size: 256MiB, webhdfs: ["https://nn8:9871", "https://nn9"], delegation_token: {file: /nonexistent/token}}
@@ -148,6 +149,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		StorageClass: "STANDARD_IA",
 		SSE:          SSE{Mode: "kms", KMSKey: "alias/x"},
 		PartSize:     32 << 20,
+		RetryFor:     15 * time.Second, // of no meaning here
+		Limits:       Limits{Upload: 50 << 20, Download: 100 << 20, Requests: 200, Concurrency: 16},
 	}
 	if got := c.Locations["main"]; !reflect.DeepEqual(got, wantMain) {
 		t.Errorf("main\ngot  %+v\nwant %+v", got, wantMain)
@@ -164,6 +167,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		WebHDFS:     []WebAddress{"https://nn8:9871", "https://nn9"},
 
 		DelegationToken: Secret{File: "/nonexistent/token"},
+		RetryFor:        15 * time.Second,
 	}
 	if got := c.Locations["dfs"]; !reflect.DeepEqual(got, wantDFS) {
 		t.Errorf("dfs\ngot  %+v\nwant %+v", got, wantDFS)
@@ -175,6 +179,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		StorageClass:    "NEARLINE",
 		SSE:             SSE{Mode: "none"},
 		PartSize:        8 << 20,
+		RetryFor:        15 * time.Second,
 	}
 	if got := c.Locations["gcs"]; !reflect.DeepEqual(got, wantGCS) {
 		t.Errorf("gcs\ngot  %+v\nwant %+v", got, wantGCS)
@@ -261,6 +266,8 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"locations.main.credentials.session_token.file": "/key", "locations.old.url": "file:///x",
 		"locations.gcs.credentials_file": "/key", "locations.dfs.namenodes": "nna,nnb", "locations.dfs.replication": "3", "locations.dfs.block_size": "64MiB",
 		"locations.dfs.webhdfs": "https://nna:9871,https://nnb:9871", "locations.dfs.delegation_token.file": "/key",
+		"locations.main.limits.upload": "1MiB/s", "locations.main.limits.download": "2MiB/s", "locations.main.limits.requests": "7", "locations.main.limits.concurrency": "8",
+		"locations.old.retry_for": "2m", "log.trace_store": "/t",
 		"copy.concurrency": "9", "copy.verify_hfile_checksums": "true", "log.level": "warn", "log.format": "text",
 	}
 	l := &loader{names: map[string][]string{"clusters": {"prod"}, "locations": {"main"}}}
@@ -277,6 +284,8 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		switch only {
 		case "hdfs":
 			path = strings.Replace(path, "main", "dfs", 1)
+		case "file":
+			path = strings.Replace(path, "main", "old", 1)
 		case "gs":
 			path = strings.Replace(path, "main", "gcs", 1)
 		}

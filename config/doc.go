@@ -44,6 +44,8 @@ func typeName(t reflect.Type) string {
 		return "duration"
 	case reflect.TypeFor[Size]():
 		return "size"
+	case reflect.TypeFor[Rate]():
+		return "rate"
 	case reflect.TypeFor[URL](), reflect.TypeFor[Endpoint]():
 		return "URL"
 	case reflect.TypeFor[HostPort]():

@@ -40,6 +40,7 @@ func globalFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "set", Usage: "`KEY=VALUE` overrides one key of the configuration; may be repeated"},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FORMAT` of the result: table, json or jsonl", Value: string(formatTable)},
 		&cli.StringFlag{Name: "log-level", Usage: "`LEVEL` of the messages: debug, info, warn or error; the same as --set log.level=LEVEL"},
+		&cli.StringFlag{Name: "trace-store", Usage: "`FILE` to which every call of a location is added as a line of JSON; the same as --set log.trace_store=FILE"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, and no messages but warnings and errors"},
 		&cli.BoolFlag{Name: "no-progress", Usage: "no progress"},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -46,7 +47,7 @@ func (p *program) arguments(c *cli.Context, operands ...string) error {
 	return nil
 }
 
-// overrides reads --set and --log-level.
+// overrides reads --set, --log-level and --trace-store.
 func overrides(c *cli.Context) ([]config.Override, error) {
 	var all []config.Override
 	for _, s := range c.StringSlice("set") {
@@ -60,6 +61,13 @@ func overrides(c *cli.Context) ([]config.Override, error) {
 	}
 	if c.IsSet("log-level") {
 		all = append(all, config.Override{Key: "log.level", Value: c.String("log-level"), Flag: "--log-level"})
+	}
+	if c.String("trace-store") != "" {
+		file, err := filepath.Abs(c.String("trace-store"))
+		if err != nil {
+			return nil, hbackup.E("--trace-store", c.String("trace-store"), hbackup.KindUsage, err)
+		}
+		all = append(all, config.Override{Key: "log.trace_store", Value: file, Flag: "--trace-store"})
 	}
 	return all, nil
 }

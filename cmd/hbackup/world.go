@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"hbackup"
@@ -16,6 +17,7 @@ import (
 	"hbackup/restore"
 	"hbackup/storage"
 	"hbackup/storage/prefixed"
+	"hbackup/storage/readonly"
 )
 
 // world is the real services: clusters and locations of the configuration, each
@@ -25,6 +27,7 @@ type world struct {
 	mu     sync.Mutex
 	stores map[config.LocationName]storage.Store
 	said   map[string]bool // locations that were warned of
+	trace  *slog.Logger    // of the stores' calls, once it is open
 	opened []func() error
 }
 
@@ -59,22 +62,27 @@ func (w *world) location(ctx context.Context, loc *config.Location) (storage.Sto
 	if s := w.stores[loc.Name]; s != nil {
 		return s, nil
 	}
+	calls, err := w.calls()
+	if err != nil {
+		return nil, err
+	}
 	s, err := openLocation(ctx, loc, w.log)
 	if err != nil {
 		return nil, hbackup.E("open location", string(loc.Name), hbackup.KindOther, err)
 	}
+	s = wrapped(s, loc, calls, w.log)
 	w.stores[loc.Name] = s
 	w.opened = append(w.opened, s.Close)
 	return s, nil
 }
 
-// place opens the cluster's folder in a location.
+// place opens the cluster's folder in a location, for reading.
 func (w *world) place(ctx context.Context, cl *config.Cluster, loc *config.Location) (catalog.Place, error) {
 	s, err := w.location(ctx, loc)
 	if err != nil {
 		return catalog.Place{Name: string(loc.Name)}, err
 	}
-	return catalog.Place{Name: string(loc.Name), Store: prefixed.New(s, string(cl.Name))}, nil
+	return catalog.Place{Name: string(loc.Name), Store: prefixed.New(readonly.New(s), string(cl.Name))}, nil
 }
 
 // master connects to HBase.

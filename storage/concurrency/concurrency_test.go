@@ -24,6 +24,10 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storage.Store { return balanced{New(mem.New("test"), 2)} }, storetest.HeapLimit(-1), storetest.LargeSize(8<<20))
 }
 
+func TestHolder(t *testing.T) {
+	storetest.RunHolder(t, func(*testing.T) storage.Store { return balanced{New(mem.New("test"), 2)} }, nil)
+}
+
 type balanced struct{ *Store }
 
 func (b balanced) Close() error {

@@ -23,8 +23,7 @@
 //
 // The operations on held uploads have names of their own, with "uploads" for
 // listing them. A call is counted, from 1, by each rule that it matches in
-// operation and key;
-// the first rule that applies to it decides.
+// operation and key; the first rule that applies to it decides.
 //
 // Faults, with their arguments and what they are without one:
 //

@@ -48,7 +48,7 @@ func Acquire(ctx context.Context, s storage.Store, name, owner string, ttl time.
 	}
 	l := &Lease{store: s, name: name, ttl: ttl}
 	token := rand.Text()
-	ctx, cancel := context.WithTimeout(ctx, opWindow)
+	ctx, cancel := context.WithTimeout(storage.Urgent(ctx), opWindow)
 	defer cancel()
 	for range 100 {
 		q, err := l.ask(ctx)

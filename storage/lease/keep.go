@@ -48,6 +48,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
+	ctx = storage.Urgent(ctx)
 	if err := l.next(ctx, false); err != nil {
 		return err
 	}
@@ -156,6 +157,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	l.over = l.lost(errReleased)
 	l.mu.Unlock()
+	ctx = storage.Urgent(ctx)
 	if err := l.next(ctx, true); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,8 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/concurrency"
+	"hbackup/storage/limit"
 	"hbackup/storage/mem"
 )
 
@@ -267,4 +270,34 @@ func TestAGenerationThatCannotBeReadIsSaidToBeSo(t *testing.T) {
 			t.Errorf("%s: acquired: %v", content, err)
 		}
 	}
+}
+
+// A lease is renewed and given back although every slot is taken and the rates
+// are spent: who copies large files slowly keeps it.
+func TestNoLimitHoldsALeaseBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newStore()
+		if _, err := storage.PutBytes(t.Context(), inner, "file", make([]byte, 10<<10), true); err != nil {
+			t.Fatal(err)
+		}
+		s := concurrency.New(limit.New(inner, limit.Rates{Upload: 1, Download: 10, Calls: 0.001}), 1)
+		body, _, err := s.Get(t.Context(), "file", storage.Range{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		l := mustAcquire(t, s, "a")
+		kept, stop := l.Keep(t.Context())
+		if n, err := io.Copy(io.Discard, body); n != 10<<10 || err != nil { // a quarter of an hour
+			t.Fatal(n, err)
+		}
+		if err := errors.Join(l.Check(), context.Cause(kept)); err != nil {
+			t.Error(err)
+		}
+		stop()
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		mustAcquire(t, s, "b")
+	})
 }

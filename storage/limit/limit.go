@@ -3,7 +3,8 @@
 //
 // Calls that run at the same time share a rate: each takes its bytes in small
 // pieces, and pieces wait in the order in which they come. A rate may be exceeded
-// by what a tenth of a second is worth. Nobody waits past the end of his context.
+// by what a tenth of a second is worth. Nobody waits past the end of his context,
+// and urgent calls do not wait: the others pay for them.
 //
 // A put, a get, a look, a deletion, a batch of deletions and a thousand objects of
 // a listing are a call each. A kind of store may need several requests for one,
@@ -79,6 +80,10 @@ func (b *bucket) take(ctx context.Context, op, path string, n int) error {
 	if b == nil || n <= 0 {
 		return nil
 	}
+	if storage.IsUrgent(ctx) {
+		b.ReserveN(time.Now(), n)
+		return nil
+	}
 	err := b.WaitN(ctx, n)
 	switch {
 	case err == nil:
@@ -98,10 +103,15 @@ func (s *Store) Put(ctx context.Context, key storage.Key, body io.Reader, opts s
 	if err := s.call(ctx, "put", key); err != nil {
 		return storage.Object{}, err
 	}
-	if s.up != nil {
-		body = &reader{ctx: ctx, r: body, b: s.up, op: "put", path: s.Location().At(key)}
+	return s.Store.Put(ctx, key, s.upward(ctx, "put", key, body), opts)
+}
+
+// upward is a body that is sent no faster than the rate.
+func (s *Store) upward(ctx context.Context, op string, key storage.Key, body io.Reader) io.Reader {
+	if s.up == nil {
+		return body
 	}
-	return s.Store.Put(ctx, key, body, opts)
+	return &reader{ctx: ctx, r: body, b: s.up, op: op, path: s.Location().At(key)}
 }
 
 // Get opens the bytes of the range.

@@ -20,6 +20,11 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storage.Store { return New(mem.New("test"), rates) }, storetest.HeapLimit(-1), storetest.LargeSize(8<<20))
 }
 
+func TestHolder(t *testing.T) {
+	rates := Rates{Upload: 1 << 40, Download: 1 << 40, Calls: 1e9}
+	storetest.RunHolder(t, func(*testing.T) storage.Store { return New(mem.New("test"), rates) }, nil)
+}
+
 // zeros is a body of n bytes.
 func zeros(n int64) io.Reader { return io.LimitReader(nothing{}, n) }
 

@@ -28,6 +28,10 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storage.Store { return New(mem.New("test"), quick) }, storetest.HeapLimit(-1), storetest.LargeSize(8<<20))
 }
 
+func TestHolder(t *testing.T) {
+	storetest.RunHolder(t, func(*testing.T) storage.Store { return New(mem.New("test"), quick) }, nil)
+}
+
 // On a store of which every third call fails in one way or another, the whole
 // contract holds: nothing is lost and every race has one winner.
 func TestContractOnAStoreThatFails(t *testing.T) {

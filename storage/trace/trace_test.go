@@ -22,6 +22,10 @@ func TestContract(t *testing.T) {
 	}, storetest.HeapLimit(-1), storetest.LargeSize(8<<20))
 }
 
+func TestHolder(t *testing.T) {
+	storetest.RunHolder(t, func(*testing.T) storage.Store { return New(mem.New("test"), slog.New(slog.DiscardHandler)) }, nil)
+}
+
 // lines makes a store and gives what was written of each call, without its times.
 func lines(t *testing.T, script string) (*Store, func() []string) {
 	t.Helper()
