@@ -14,6 +14,7 @@ type kind struct {
 	name  string
 	table string
 	make  func(t *testing.T, table string)
+	once  bool // it is costly, and nothing of it depends on the kind of location
 }
 
 const legal = "every_legal:aZ09_.-_azAZ.x-1"
@@ -27,7 +28,7 @@ var kinds = []kind{
 		load := servers.Mixed(1, 3000)
 		load.FlushEvery = 1000
 		fill(t, table, load)
-	}},
+	}, false},
 	{"every codec", "rt:codecs", func(t *testing.T, table string) {
 		var fs []servers.FamilySpec
 		for _, codec := range []string{"NONE", "GZ", "SNAPPY", "ZSTD"} {
@@ -35,7 +36,7 @@ var kinds = []kind{
 		}
 		create(t, table, nil, fs...)
 		fill(t, table, servers.Mixed(2, 800))
-	}},
+	}, false},
 	{"every encoding", "rt:encodings", func(t *testing.T, table string) {
 		var fs []servers.FamilySpec
 		for _, encoding := range []string{"NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"} {
@@ -43,20 +44,20 @@ var kinds = []kind{
 		}
 		create(t, table, nil, fs...)
 		fill(t, table, servers.Mixed(3, 800))
-	}},
+	}, false},
 	{"MOB", "rt:mob", func(t *testing.T, table string) {
 		create(t, table, servers.HexSplits(2), servers.FamilySpec{Name: "f", MOB: true, MOBThreshold: 1000, Versions: 2}, servers.FamilySpec{Name: "g"})
 		load := servers.Mixed(4, 400)
 		load.BigPercent, load.BigBytes, load.FlushEvery = 30, 5000, 200
 		fill(t, table, load)
-	}},
+	}, false},
 	{"a split not yet compacted", "rt:split", func(t *testing.T, table string) {
 		create(t, table, servers.HexSplits(2), servers.FamilySpec{Name: "f", Versions: 2}, servers.FamilySpec{Name: "g"})
 		fill(t, table, servers.Mixed(5, 1500))
 		_, err := cluster.Split(t.Context(), table, regions(t, table)[0].Encoded, nil)
 		check(t, err)
 		fill(t, table, servers.Mixed(50, 300)) // files of the daughters' own
-	}},
+	}, false},
 	{"a merge not yet compacted", "rt:merge", func(t *testing.T, table string) {
 		create(t, table, servers.HexSplits(4), servers.FamilySpec{Name: "f", Versions: 2})
 		fill(t, table, servers.Mixed(6, 1500))
@@ -64,7 +65,7 @@ var kinds = []kind{
 		_, err := cluster.MergeRegions(t.Context(), table, all[1].Encoded, all[2].Encoded)
 		check(t, err)
 		fill(t, table, servers.Mixed(60, 300))
-	}},
+	}, false},
 	{"a clone that reads another table's files", "rt:clone", func(t *testing.T, table string) {
 		create(t, "rt:original", servers.HexSplits(2), servers.FamilySpec{Name: "f", Versions: 2})
 		fill(t, "rt:original", servers.Mixed(7, 1000))
@@ -72,7 +73,7 @@ var kinds = []kind{
 		check(t, cluster.CloneSnapshot(t.Context(), "for_clone", table))
 		check(t, cluster.DeleteSnapshot(t.Context(), "for_clone"))
 		fill(t, table, servers.Mixed(70, 200))
-	}},
+	}, false},
 	{"a clone that was split", "rt:clonesplit", func(t *testing.T, table string) {
 		create(t, "rt:original2", nil, servers.FamilySpec{Name: "f"})
 		fill(t, "rt:original2", servers.Mixed(8, 1000))
@@ -81,7 +82,7 @@ var kinds = []kind{
 		check(t, cluster.DeleteSnapshot(t.Context(), "for_clone2"))
 		_, err := cluster.Split(t.Context(), table, regions(t, table)[0].Encoded, nil)
 		check(t, err)
-	}},
+	}, false},
 	{"a bulk load", "rt:bulk", func(t *testing.T, table string) {
 		create(t, table, servers.HexSplits(2), servers.FamilySpec{Name: "f"}, servers.FamilySpec{Name: "g"})
 		fill(t, table, servers.Mixed(9, 500))
@@ -89,24 +90,24 @@ var kinds = []kind{
 			_, err := cluster.BulkLoad(t.Context(), table, servers.LoadSpec{Seed: 9, From: int64(100 + 300*i), Rows: 500, Families: []string{"f", "g"}, ValueBytes: 30})
 			check(t, err)
 		}
-	}},
+	}, false},
 	{"an empty region", "rt:hole", func(t *testing.T, table string) {
 		create(t, table, [][]byte{[]byte("p"), []byte("q")}, servers.FamilySpec{Name: "f"})
 		fill(t, table, servers.LoadSpec{Seed: 10, Rows: 300, Prefix: "q", ValueBytes: 20})
-	}},
-	{"an empty table", "rt:empty", func(t *testing.T, table string) { create(t, table, nil, servers.FamilySpec{Name: "f"}) }},
+	}, false},
+	{"an empty table", "rt:empty", func(t *testing.T, table string) { create(t, table, nil, servers.FamilySpec{Name: "f"}) }, false},
 	{"200 regions", "rt:many", func(t *testing.T, table string) {
 		create(t, table, servers.HexSplits(200), servers.FamilySpec{Name: "f"})
 		fill(t, table, servers.LoadSpec{Seed: 11, Rows: 2000, ValueBytes: 20})
-	}},
+	}, true},
 	{"a name with every legal character", legal, func(t *testing.T, table string) {
 		create(t, table, nil, servers.FamilySpec{Name: "f-ä_1.x"})
 		fill(t, table, servers.LoadSpec{Seed: 12, Rows: 100, ValueBytes: 20})
-	}},
+	}, false},
 	{"the default name space", "plain", func(t *testing.T, table string) {
 		create(t, table, nil, servers.FamilySpec{Name: "f"})
 		fill(t, table, servers.LoadSpec{Seed: 13, Rows: 100, ValueBytes: 20})
-	}},
+	}, false},
 }
 
 func create(t *testing.T, table string, splits [][]byte, families ...servers.FamilySpec) {

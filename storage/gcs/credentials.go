@@ -1,7 +1,6 @@
 package gcs
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,18 +29,24 @@ func newHTTPClient(c Config, base *http.Transport) (*http.Client, error) {
 	if c.anonymous() {
 		return &http.Client{Transport: watched}, nil
 	}
-	creds, err := findCredentials(c, base)
-	if err != nil {
-		return nil, err
-	}
-	creds.TokenProvider = tokens{creds.TokenProvider}
-	client, err := httptransport.NewClient(&httptransport.Options{
-		Credentials: creds, BaseRoundTripper: watched, DisableTelemetry: true,
-	})
-	if err != nil {
-		return nil, hbackup.E("open", string(c.Location()), hbackup.KindUsage, err)
-	}
-	return client, nil
+	in := &login{anew: func() (http.RoundTripper, error) {
+		creds, err := findCredentials(c, base)
+		if err != nil {
+			return nil, err
+		}
+		creds.TokenProvider = tokens{creds.TokenProvider}
+		client, err := httptransport.NewClient(&httptransport.Options{
+			Credentials: creds, BaseRoundTripper: watched, DisableTelemetry: true,
+		})
+		if err != nil {
+			return nil, hbackup.E("open", string(c.Location()), hbackup.KindUsage, err)
+		}
+		return client.Transport, nil
+	}}
+	watched.login = in
+	var err error
+	in.now, err = in.anew()
+	return &http.Client{Transport: in}, err
 }
 
 // findCredentials gives the configured credentials or the default ones.
@@ -82,18 +87,6 @@ func findCredentials(c Config, base *http.Transport) (*auth.Credentials, error) 
 		return nil, hbackup.Errorf("read credentials", c.CredentialsFile, hbackup.KindDenied, "the %s in it cannot be used", file.Type).WithHint(hint)
 	}
 	return creds, nil
-}
-
-// tokens tells a failure to get a token from a failure of the store.
-type tokens struct{ auth.TokenProvider }
-
-// Token gives a token or a tokenError.
-func (t tokens) Token(ctx context.Context) (*auth.Token, error) {
-	token, err := t.TokenProvider.Token(ctx)
-	if err != nil {
-		return nil, &tokenError{err: err}
-	}
-	return token, nil
 }
 
 // tokenError says that no token could be had. The cause may hold parts of the

@@ -1,11 +1,14 @@
 package gcs
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -21,6 +24,7 @@ import (
 	"google.golang.org/api/googleapi"
 
 	"hbackup"
+	"hbackup/storage"
 	"hbackup/storage/gcs/gcstest"
 )
 
@@ -37,6 +41,41 @@ type withCredentials struct {
 	tokens   atomic.Int64 // how many were asked for
 	refuse   atomic.Int64 // status with which tokens are refused; 0 for none
 	lifetime atomic.Int64 // seconds
+	valid    atomic.Int64 // the number of the first token that is taken
+	clock    atomic.Int64 // seconds by which this machine's clock is behind that of the service
+}
+
+// taken gives a handler that lets requests with valid tokens pass.
+func (c *withCredentials) taken(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var n int64
+		if fmt.Sscanf(r.Header.Get("Authorization"), "Bearer "+accessToken+".%d", &n); n >= c.valid.Load() && n > 0 {
+			r.Header.Set("Authorization", "Bearer "+accessToken)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// checkTime refuses an assertion that is signed in another time, as the service
+// that gives out tokens does.
+func (c *withCredentials) checkTime(r *http.Request) error {
+	parts := strings.Split(r.PostFormValue("assertion"), ".")
+	if len(parts) != 3 {
+		return nil // other credentials have none
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return err
+	}
+	var claims struct{ Iat, Exp int64 }
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return err
+	}
+	now := time.Now().Unix() + c.clock.Load()
+	if claims.Iat > now+300 || claims.Exp < now-300 || claims.Exp-claims.Iat > 3700 {
+		return errors.New("the token must be a short-lived one in a reasonable time frame")
+	}
+	return nil
 }
 
 // newCredentials gives a file with credentials of a kind.
@@ -50,17 +89,35 @@ func newCredentials(t *testing.T, kind string) *withCredentials {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", backend)
+	mux.Handle("/", c.taken(backend))
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
-		c.tokens.Add(1)
+		n := c.tokens.Add(1)
 		w.Header().Set("Content-Type", "application/json")
-		if status := c.refuse.Load(); status != 0 {
+		status := c.refuse.Load()
+		if c.checkTime(r) != nil {
+			status = 400
+		}
+		if status != 0 {
 			w.WriteHeader(int(status))
 			fmt.Fprint(w, `{"error":"invalid_grant","error_description":"hunter2 is no good"}`)
 			return
 		}
 		fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":%d,"issued_token_type":"urn:ietf:params:oauth:token-type:access_token"}`,
-			accessToken, c.lifetime.Load())
+			fmt.Sprintf("%s.%d", accessToken, n), c.lifetime.Load())
+	})
+	mux.HandleFunc("/subject", func(w http.ResponseWriter, r *http.Request) { // of a workload
+		if r.Header.Get("Metadata") != "yes" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		fmt.Fprint(w, `{"id_token":"hunter2"}`)
+	})
+	mux.HandleFunc("/impersonate", func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "+accessToken) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprintf(w, `{"accessToken":%q,"expireTime":%q}`, accessToken+".1", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	})
 	tls := quietTLS(mux)
 	t.Cleanup(func() { tls.Close(); backend.Close() })
@@ -80,6 +137,7 @@ func quietTLS(h http.Handler) *httptest.Server {
 
 func (c *withCredentials) content(t *testing.T, kind, dir string) []byte {
 	t.Helper()
+	kind, variant, _ := strings.Cut(kind, ", ")
 	in := map[string]any{"type": kind}
 	switch kind {
 	case "service_account":
@@ -101,6 +159,20 @@ func (c *withCredentials) content(t *testing.T, kind, dir string) []byte {
 		in["subject_token_type"] = "urn:ietf:params:oauth:token-type:jwt"
 		in["token_url"] = c.endpoint + "/token"
 		in["credential_source"] = map[string]any{"file": subject}
+		switch variant {
+		case "from a URL":
+			in["credential_source"] = map[string]any{
+				"url": c.endpoint + "/subject", "headers": map[string]string{"Metadata": "yes"},
+				"format": map[string]string{"type": "json", "subject_token_field_name": "id_token"},
+			}
+		case "impersonating":
+			in["service_account_impersonation_url"] = c.endpoint + "/impersonate"
+		}
+	case "external_account_authorized_user":
+		in["token_url"], in["refresh_token"], in["client_id"], in["client_secret"] = c.endpoint+"/token", "hunter2", "id", "hunter2"
+	case "impersonated_service_account":
+		in["service_account_impersonation_url"] = c.endpoint + "/impersonate"
+		in["source_credentials"] = json.RawMessage(c.content(t, "service_account", dir))
 	}
 	text, err := json.Marshal(in)
 	if err != nil {
@@ -127,7 +199,10 @@ func write(t *testing.T, file string, text []byte) {
 // credentials that can be tried here, named in the configuration or found in the
 // environment.
 func TestCredentials(t *testing.T) {
-	for _, kind := range []string{"service_account", "external_account"} {
+	for _, kind := range []string{
+		"service_account", "external_account", "external_account, from a URL", "external_account, impersonating",
+		"external_account_authorized_user", "impersonated_service_account",
+	} {
 		for _, from := range []string{"configuration", "environment"} {
 			t.Run(kind+"/"+from, func(t *testing.T) {
 				c := newCredentials(t, kind)
@@ -148,6 +223,133 @@ func TestCredentials(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestMetadataServer has no file at all: tokens are those of the machine's account,
+// or of the one that a workload identity stands for.
+func TestMetadataServer(t *testing.T) {
+	c := newCredentials(t, "service_account")
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Metadata-Flavor") != "Google" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Metadata-Flavor", "Google")
+		if r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" {
+			http.NotFound(w, r)
+			return
+		}
+		if got := r.URL.Query().Get("scopes"); got != scope {
+			t.Errorf("tokens for %q are asked for", got)
+		}
+		fmt.Fprintf(w, `{"access_token":"%s.%d","token_type":"Bearer","expires_in":3600}`, accessToken, c.tokens.Add(1))
+	}))
+	defer metadata.Close()
+	t.Setenv("HOME", t.TempDir()) // no file of gcloud's
+	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(metadata.URL, "http://"))
+	conf := c.config(t)
+	conf.CredentialsFile = ""
+	s := open(t, conf)
+	if err := putBytes(t, s, "a/key", bytesFor(3*chunkQuantum), true); err != nil {
+		t.Fatal(err)
+	}
+	checkHas(t, s, "a/key", bytesFor(3*chunkQuantum))
+	if n := c.tokens.Load(); n != 1 {
+		t.Errorf("%d tokens were asked for", n)
+	}
+}
+
+// TestTokenEndsEarly has a token refused in the middle of what it is used for,
+// long before its time: another one is fetched, and all goes on.
+func TestTokenEndsEarly(t *testing.T) {
+	c := newCredentials(t, "service_account")
+	end := func() { c.valid.Store(c.tokens.Load() + 1) }
+	for _, shape := range shapes {
+		t.Run(shape.name, func(t *testing.T) {
+			conf := c.config(t)
+			if conf.RetryFor = 20 * time.Second; shape.carrier == opPart {
+				inShape(&conf)
+			}
+			s := open(t, conf)
+			data := bytesFor(shape.size)
+			if err := putBytes(t, s, "before", nil, false); err != nil {
+				t.Fatal(err)
+			}
+			asked := c.tokens.Load()
+			half := shape.size / 2
+			body := io.MultiReader(bytes.NewReader(data[:half]), &atEOF{do: end}, bytes.NewReader(data[half:]), &atEOF{do: end})
+			_, err := s.Put(t.Context(), "a/key", body, storage.PutOptions{Size: int64(len(data)), IfAbsent: shape.ifAbsent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkHas(t, s, "a/key", data)
+			if n := c.tokens.Load() - asked; n < 1 || n > 2 {
+				t.Errorf("%d tokens were asked for", n)
+			}
+			for name, call := range calls(s) {
+				end()
+				// Not each call can succeed, but none for want of a token.
+				if err := call(t.Context()); hbackup.IsKind(err, hbackup.KindDenied, hbackup.KindUnavailable, hbackup.KindOther) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+	t.Run("for good", func(t *testing.T) {
+		conf := c.config(t)
+		conf.RetryFor = 20 * time.Second
+		s := open(t, conf)
+		if err := putBytes(t, s, "before", nil, false); err != nil {
+			t.Fatal(err)
+		}
+		c.valid.Store(1 << 40)
+		asked := c.tokens.Load()
+		for name, call := range calls(s) {
+			checkTells(t, s, name, call(t.Context()), hbackup.KindDenied, "credentials")
+		}
+		if n := c.tokens.Load() - asked; n != 1 {
+			t.Errorf("%d tokens were asked for", n)
+		}
+		c.valid.Store(0) // the account is let in again
+		if err := putBytes(t, s, "after", nil, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// atEOF is an empty reader that does something when it is reached.
+type atEOF struct{ do func() }
+
+func (a *atEOF) Read([]byte) (int, error) { a.do(); return 0, io.EOF }
+
+// TestClockOff has a machine whose clock is 20 minutes behind or ahead. Tokens that
+// are signed with a key are refused then, and it is said why. What the service
+// itself counts by is its own clock.
+func TestClockOff(t *testing.T) {
+	for _, off := range []time.Duration{20 * time.Minute, -20 * time.Minute, -2 * time.Hour} {
+		c := newCredentials(t, "service_account")
+		c.clock.Store(int64(off.Seconds()))
+		refused := off > 0 && off > time.Hour+5*time.Minute || off < -5*time.Minute // what is signed is good for an hour
+		s := open(t, c.config(t))
+		for name, call := range calls(s) {
+			err := call(t.Context())
+			if refused {
+				checkTells(t, s, name, err, hbackup.KindDenied, "clock")
+			} else if err != nil && !hbackup.IsKind(err, hbackup.KindExists, hbackup.KindNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		there, now := ownServer(t, gcstest.Options{})
+		*now = now.Add(off)
+		at, err := there.ServerTime(t.Context())
+		if err != nil || at.Sub(*now).Abs() > 2*time.Second {
+			t.Errorf("the store's clock shows %v, %v; want %v", at, err, *now)
+		}
+		if err := putBytes(t, there, "a/key", bytesFor(minPart+1), true); err != nil {
+			t.Error(err)
+		}
+		checkHas(t, there, "a/key", bytesFor(minPart+1))
 	}
 }
 

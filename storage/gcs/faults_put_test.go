@@ -15,15 +15,17 @@ import (
 	"hbackup/storage"
 )
 
-// shapes are the ways in which an object is written.
-var shapes = []struct {
+// shape is a way in which an object is written.
+type shape struct {
 	name     string
 	size     int
 	ifAbsent bool
 	commit   string // the request that makes the object visible
 	carrier  string // the one that carries its bytes
 	begin    string // the one before, if there is one
-}{
+}
+
+var shapes = []shape{
 	{"whole", 100_000, false, opInsert, opInsert, ""},
 	{"whole if absent", 100_000, true, opInsert, opInsert, ""},
 	{"empty if absent", 0, true, opInsert, opInsert, ""},
@@ -33,6 +35,14 @@ var shapes = []struct {
 	{"full chunks if absent", 2 * chunkQuantum, true, opLast, opChunk, opBegin},
 	{"parts", minPart + 77, false, opMove, opPart, opInitiate},
 	{"parts if absent", minPart + 77, true, opMove, opPart, opInitiate},
+}
+
+// shortShapes leaves the largest out in short mode.
+func shortShapes() []shape {
+	if testing.Short() {
+		return shapes[:len(shapes)-2]
+	}
+	return shapes
 }
 
 // inShape has large objects sent in parts. They are larger than what the other
@@ -179,7 +189,7 @@ func TestPassingFaults(t *testing.T) {
 			}
 		}})
 	}
-	for _, shape := range shapes {
+	for _, shape := range shortShapes() {
 		for _, k := range kinds {
 			t.Run(shape.name+"/"+k.name, func(t *testing.T) {
 				s, direct, p := behindAs(t, shape.carrier, nil)
@@ -237,7 +247,7 @@ func TestLastingFaults(t *testing.T) {
 			return r.ContentLength != 0 && p.damage(w, r)
 		}},
 	} {
-		for _, shape := range shapes {
+		for _, shape := range shortShapes() {
 			targets := []string{shape.commit, shape.carrier, shape.begin}
 			if shape.carrier == opPart {
 				targets = append(targets, opComplete)

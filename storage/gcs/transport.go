@@ -81,6 +81,7 @@ type watcher struct {
 	stall    time.Duration
 	retryFor time.Duration
 	backoff  time.Duration
+	login    *login // nil without credentials
 }
 
 // RoundTrip sends one attempt.
@@ -99,6 +100,13 @@ func (w *watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		cancel(errReleased)
 		return nil, err
+	}
+	if w.login.renews(req, resp.StatusCode) {
+		// The library repeats a request after this answer, and not after a 401.
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // which names the status as well
+		resp.Body.Close()
+		resp.Body, resp.ContentLength = http.NoBody, 0
+		resp.StatusCode, resp.Status = http.StatusServiceUnavailable, "503 Service Unavailable"
 	}
 	if a, ok := req.Context().Value(answerKey{}).(*answer); ok {
 		a.set(resp.Header.Get("Date"))
