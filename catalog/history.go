@@ -15,6 +15,50 @@ import (
 type Place struct {
 	Name  string        // the location's name in the configuration
 	Store storage.Store // the cluster's folder in the location
+	// LocationID is the id in the location's marker, when it was read.
+	LocationID string
+	// Known remembers records of the location; nil when nothing does.
+	Known Records
+}
+
+// Records remember what was read of a location. Records of runs and jobs never
+// change once they are made, so one that a listing shows need not be read again.
+type Records interface {
+	// Get gives the record under the key if it is known and has that size; nil else.
+	Get(key storage.Key, size int64) []byte
+	// Put remembers a record.
+	Put(key storage.Key, record []byte)
+	// Retain forgets what is under the prefix and not among the keys, which are
+	// ascending and all that there are.
+	Retain(prefix string, keys []storage.Key)
+}
+
+// record reads a record that a listing has shown.
+func (p Place) record(ctx context.Context, o storage.Object, v any, format *int, newest int) error {
+	path := p.Store.Location().At(o.Key)
+	if p.Known != nil {
+		if b := p.Known.Get(o.Key, o.Size); b != nil && decodeRecord(path, b, v, format, newest) == nil {
+			return nil
+		}
+	}
+	b, err := readRecord(ctx, p.Store, o.Key)
+	if err != nil {
+		return err
+	}
+	if err := decodeRecord(path, b, v, format, newest); err != nil {
+		return err
+	}
+	if p.Known != nil && int64(len(b)) == o.Size {
+		p.Known.Put(o.Key, b)
+	}
+	return nil
+}
+
+// retain lets go of what a listing that was read to its end has not shown.
+func (p Place) retain(prefix string, keys []storage.Key) {
+	if p.Known != nil {
+		p.Known.Retain(prefix, keys)
+	}
 }
 
 // Entry is one run in the history of a cluster.
@@ -55,6 +99,7 @@ func ReadHistory(ctx context.Context, places []Place) History {
 
 func readPlace(ctx context.Context, p Place) ([]Entry, error) {
 	var entries []Entry
+	var listed []storage.Key
 	committed := map[hbackup.BackupID]bool{}
 	for o, err := range p.Store.List(ctx, backupsPrefix, storage.ListOptions{}) {
 		if err != nil {
@@ -65,13 +110,15 @@ func readPlace(ctx context.Context, p Place) ([]Entry, error) {
 			continue // not ours; check reports unknown keys
 		}
 		committed[id] = true
-		r, err := ReadRun(ctx, p.Store, id)
+		listed = append(listed, o.Key)
+		r, err := p.run(ctx, id, o)
 		if err != nil {
 			r = Run{ID: id, State: StateFailed}
 		}
 		entries = append(entries, Entry{Run: r, Place: p.Name, Unreadable: err})
 	}
-	jobs, err := readJobs(ctx, p.Store)
+	p.retain(backupsPrefix, listed)
+	jobs, err := readJobs(ctx, p)
 	for _, j := range jobs {
 		if j.Verb != "backup" || committed[j.Backup] {
 			continue
@@ -84,6 +131,15 @@ func readPlace(ctx context.Context, p Place) ([]Entry, error) {
 		entries = append(entries, e)
 	}
 	return entries, err
+}
+
+// run reads the record of a run that a listing has shown.
+func (p Place) run(ctx context.Context, id hbackup.BackupID, o storage.Object) (Run, error) {
+	var r Run
+	if err := p.record(ctx, o, &r, &r.Format, RunFormat); err != nil {
+		return r, err
+	}
+	return r, r.mustBe(id, p.Store)
 }
 
 // isDamage reports whether the error is about one object and says nothing of the
@@ -163,16 +219,19 @@ func Dead(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, erro
 
 // readJobs reads the records of all requests. One that is damaged does not keep
 // the others from being read; the error is for the first such.
-func readJobs(ctx context.Context, s storage.Store) (jobs []Job, damage error) {
-	for o, err := range s.List(ctx, jobsPrefix, storage.ListOptions{}) {
+func readJobs(ctx context.Context, p Place) (jobs []Job, damage error) {
+	var listed []storage.Key
+	for o, err := range p.Store.List(ctx, jobsPrefix, storage.ListOptions{}) {
 		if err != nil {
-			return jobs, hbackup.E("list jobs in", string(s.Location()), hbackup.KindOther, err)
+			return jobs, hbackup.E("list jobs in", string(p.Store.Location()), hbackup.KindOther, err)
 		}
 		name, ok := strings.CutSuffix(strings.TrimPrefix(string(o.Key), jobsPrefix), "/job.json")
 		if !ok || hbackup.RequestID(name).Validate() != nil {
 			continue
 		}
-		j, err := ReadJob(ctx, s, hbackup.RequestID(name))
+		listed = append(listed, o.Key)
+		var j Job
+		err := p.record(ctx, o, &j, &j.Format, RunFormat)
 		switch {
 		case err == nil:
 			jobs = append(jobs, j)
@@ -182,6 +241,7 @@ func readJobs(ctx context.Context, s storage.Store) (jobs []Job, damage error) {
 			damage = err
 		}
 	}
+	p.retain(jobsPrefix, listed)
 	return jobs, damage
 }
 

@@ -68,11 +68,22 @@ func create(ctx context.Context, s storage.Store, key storage.Key, v any) error 
 
 // read loads a JSON record of a known format.
 func read(ctx context.Context, s storage.Store, key storage.Key, v any, format *int, newest int) error {
-	path := string(s.Location()) + "/" + string(key)
+	b, err := readRecord(ctx, s, key)
+	if err != nil {
+		return err
+	}
+	return decodeRecord(s.Location().At(key), b, v, format, newest)
+}
+
+func readRecord(ctx context.Context, s storage.Store, key storage.Key) ([]byte, error) {
 	b, _, err := storage.ReadAll(ctx, s, key, maxRecordBytes)
 	if err != nil {
-		return hbackup.E("read record", path, hbackup.KindOther, err)
+		return nil, hbackup.E("read record", s.Location().At(key), hbackup.KindOther, err)
 	}
+	return b, nil
+}
+
+func decodeRecord(path string, b []byte, v any, format *int, newest int) error {
 	if err := json.Unmarshal(b, v); err != nil {
 		return hbackup.E("read record", path, hbackup.KindCorrupt, err)
 	}

@@ -86,8 +86,9 @@ func EnsureMarker(ctx context.Context, s storage.Store, writer string, adopt boo
 // keep anybody from restoring. Marked says whether there is a marker.
 func ForReading(ctx context.Context, location storage.Store, cluster hbackup.ClusterName, name string) (p Place, marked bool, err error) {
 	p = Place{Name: name, Store: prefixed.New(location, string(cluster))}
-	switch _, err := ReadMarker(ctx, location); {
+	switch m, err := ReadMarker(ctx, location); {
 	case err == nil:
+		p.LocationID = m.ID
 		return p, true, nil
 	case hbackup.IsKind(err, hbackup.KindUnsupported):
 		return p, true, err

@@ -113,10 +113,15 @@ func ReadRun(ctx context.Context, s storage.Store, id hbackup.BackupID) (Run, er
 	if err := read(ctx, s, BackupKey(id), &r, &r.Format, RunFormat); err != nil {
 		return r, err
 	}
-	if r.ID != id {
-		return r, hbackup.Errorf("read record", string(s.Location())+"/"+string(BackupKey(id)), hbackup.KindCorrupt, "it is the record of %s", r.ID)
+	return r, r.mustBe(id, s)
+}
+
+// mustBe fails when the record is that of another run.
+func (r *Run) mustBe(id hbackup.BackupID, s storage.Store) error {
+	if r.ID == id {
+		return nil
 	}
-	return r, nil
+	return hbackup.Errorf("read record", s.Location().At(BackupKey(id)), hbackup.KindCorrupt, "it is the record of %s", r.ID)
 }
 
 // LastRunOf reads the newest record of a run over the same set of the cluster's

@@ -21,6 +21,7 @@ func (l *loader) check(cfg *Config) {
 	for _, cl := range cfg.AllClusters() {
 		l.checkCluster(cfg, cl)
 	}
+	l.absolute("index.directory", cfg.Index.Directory)
 	l.checkPlaces(cfg)
 	l.absolute("log.trace_store", cfg.Log.TraceStore)
 	if len(l.list) == 0 {

@@ -32,6 +32,7 @@ type Config struct {
 	Locations map[LocationName]*Location       `key:"locations" doc:"The places that hold backups, by name."`
 	Sets      map[SetName]*Set                 `key:"sets" doc:"Sets of tables, by name, for backup --table-set."`
 	Copy      Copy                             `key:"copy" doc:"How files are copied."`
+	Index     Index                            `key:"index" doc:"What is remembered of the locations on this machine; losing it costs time and nothing else."`
 	Log       Log                              `key:"log" doc:"Messages on standard error."`
 
 	// Warnings are findings that stop nothing.
@@ -151,6 +152,12 @@ type SSE struct {
 type Copy struct {
 	Concurrency          int  `key:"concurrency" default:"8" min:"1" max:"256" doc:"Files in flight at once."`
 	VerifyHFileChecksums bool `key:"verify_hfile_checksums" default:"true" doc:"Check HBase's own block checksums while the bytes pass, so that damage at the source is found when it is backed up."`
+}
+
+// Index is about the cache of what locations hold.
+type Index struct {
+	Enabled   bool   `key:"enabled" default:"true" doc:"Remember the records of backups, so that list reads only new ones."`
+	Directory string `key:"directory" defaultdoc:"hbackup in the user's cache directory" doc:"Where the index of each cluster lies." example:"/var/cache/hbackup"`
 }
 
 // Log is about messages on standard error.

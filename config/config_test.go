@@ -268,7 +268,7 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"locations.dfs.webhdfs": "https://nna:9871,https://nnb:9871", "locations.dfs.delegation_token.file": "/key",
 		"locations.main.limits.upload": "1MiB/s", "locations.main.limits.download": "2MiB/s", "locations.main.limits.requests": "7", "locations.main.limits.concurrency": "8",
 		"locations.old.retry_for": "2m", "log.trace_store": "/t",
-		"copy.concurrency": "9", "copy.verify_hfile_checksums": "true", "log.level": "warn", "log.format": "text",
+		"copy.concurrency": "9", "copy.verify_hfile_checksums": "true", "index.enabled": "false", "index.directory": "/index", "log.level": "warn", "log.format": "text",
 	}
 	l := &loader{names: map[string][]string{"clusters": {"prod"}, "locations": {"main"}}}
 	n := 0

@@ -94,7 +94,7 @@ func (l *loader) unknownEnv(o Origin, byName map[string][]string) {
 		hint = "did you mean " + envPrefix + near + "?"
 	}
 	section, _, _ := strings.Cut(rest, "_")
-	near := nearest.To(section, []string{"CLUSTERS", "LOCATIONS", "SETS", "COPY", "LOG", "VERSION", "CONFIG"})
+	near := nearest.To(section, []string{"CLUSTERS", "LOCATIONS", "SETS", "COPY", "INDEX", "LOG", "VERSION", "CONFIG"})
 	if hint == "" && near == "" {
 		l.warnings.add(o, "", "", "the variable starts with %s but overrides no key; it is ignored", envPrefix)
 		return

@@ -39,7 +39,7 @@ func TestProblems(t *testing.T) {
 		{name: "key in the wrong place", text: minimal + "part_size: 1MiB\n", want: []string{f + ":9: unknown key part_size; part_size is a key of locations.NAME"}},
 		{name: "section in the wrong place", text: minimal + "log: {locations: x}\n", want: []string{f + ":9: unknown key log.locations; locations is a key of the top level"}},
 		{name: "unlike any key", text: minimal + "log: {banana: 1}\n", want: []string{f + ":9: unknown key log.banana; known here: level, format, trace_store"}},
-		{name: "escape sequence in a key", text: minimal + "\"\\e[31m\": 1\n", want: []string{f + ":9: unknown key \"\\x1b[31m\"; known here: version, clusters, locations, sets, copy, log"}},
+		{name: "escape sequence in a key", text: minimal + "\"\\e[31m\": 1\n", want: []string{f + ":9: unknown key \"\\x1b[31m\"; known here: version, clusters, locations, sets, copy, index, log"}},
 		{name: "key twice", text: minimal + "log: {}\nlog: {}\n", want: []string{f + ":10: log: the key is there twice, first in line 9; keep one of the two"}},
 		{name: "cluster twice", text: edit(7, "  prod: {}\nlocations:"), want: []string{f + ":7: clusters.prod: the key is there twice, first in line 3; keep one of the two"}},
 		{name: "merge key", text: minimal + "log: &l {}\ncopy: {<<: *l}\n", want: []string{f + ":10: copy: merge keys (<<) are not supported; write the keys out, or use an alias for a whole section"}},

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/catalog/index"
 	"hbackup/config"
 )
 
@@ -23,7 +26,34 @@ func (w *world) readable(ctx context.Context, cl *config.Cluster, loc *config.Lo
 	if err == nil && !marked {
 		w.sayOnce("the location has no "+string(catalog.MarkerKey)+": nothing was ever backed up to it, or it is not the place that was (is its disk mounted?)", p.Name)
 	}
+	if x := w.indexOf(cl.Name); x != nil && p.LocationID != "" {
+		p.Known = x.Location(p.LocationID)
+	}
 	return p, err
+}
+
+// indexOf opens the index of a cluster, once; nil when there shall be none.
+func (w *world) indexOf(name hbackup.ClusterName) *index.Index {
+	dir := w.cfg.Index.Directory
+	if !w.cfg.Index.Enabled {
+		return nil
+	}
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil // an account without a home has no cache
+		}
+		dir = filepath.Join(cache, "hbackup")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := w.index[name]
+	if x == nil {
+		x = index.Open(dir, name, w.log)
+		w.index[name] = x
+		w.opened = append(w.opened, func() error { x.Close(); return nil })
+	}
+	return x
 }
 
 // sayOnce warns of a location, once.

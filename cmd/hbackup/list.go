@@ -29,8 +29,9 @@ func (p *program) listCommand() *cli.Command {
 		Usage: "list the backups in all locations of a cluster",
 		Description: `
 Shows every backup of the cluster's target and history, oldest first: also those
-that run, failed or are partial. The locations themselves are asked; nothing
-else has to be intact. When a location cannot be read, the others are shown and
+that run, failed or are partial. The locations themselves are asked which there
+are; the index on this machine only saves reading the records again, and nothing
+is lost with it. When a location cannot be read, the others are shown and
 the exit code is 3.`,
 		UsageText: `
 hbackup list

@@ -9,6 +9,7 @@ import (
 	"hbackup"
 	"hbackup/backup"
 	"hbackup/catalog"
+	"hbackup/catalog/index"
 	"hbackup/catalog/verify"
 	"hbackup/check"
 	"hbackup/config"
@@ -28,13 +29,14 @@ type world struct {
 	stores map[config.LocationName]storage.Store
 	said   map[string]bool // locations that were warned of
 	trace  *slog.Logger    // of the stores' calls, once it is open
+	index  map[hbackup.ClusterName]*index.Index
 	opened []func() error
 }
 
 var _ services = (*world)(nil)
 
 func connect(s *session) (services, error) {
-	return &world{session: s, stores: map[config.LocationName]storage.Store{}}, nil
+	return &world{session: s, stores: map[config.LocationName]storage.Store{}, index: map[hbackup.ClusterName]*index.Index{}}, nil
 }
 
 // Close closes what was opened, the last one first.

@@ -1,0 +1,60 @@
+package index
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+
+	"hbackup/storage"
+)
+
+// formatLine is what the file beside the index holds: format, size and digest.
+const formatLine = "hbackup index 1: %d bytes, %s\n"
+
+func digestFile(index string) string { return index + ".sum" }
+
+// lineOf reads the index whole.
+func lineOf(index string) (string, error) {
+	f, err := os.Open(index)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := storage.NewHash()
+	n, err := io.Copy(h, bufio.NewReaderSize(f, 1<<20))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(formatLine, n, storage.Digest(h.Sum64())), nil
+}
+
+// checkDigest fails when the index is not what was written last.
+func checkDigest(index string) error {
+	want, err := os.ReadFile(digestFile(index))
+	if err != nil {
+		return fmt.Errorf("its digest cannot be read: %v", err)
+	}
+	got, err := lineOf(index)
+	if err != nil {
+		return err
+	}
+	if got != string(want) {
+		return fmt.Errorf("its digest or its format is another one")
+	}
+	return nil
+}
+
+// writeDigest is called with the index locked. It is a cache's digest: losing it in
+// a crash loses the index, so nothing is synced.
+func writeDigest(index string) error {
+	line, err := lineOf(index)
+	if err != nil {
+		return err
+	}
+	tmp := digestFile(index) + ".new"
+	if err := os.WriteFile(tmp, []byte(line), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, digestFile(index))
+}
