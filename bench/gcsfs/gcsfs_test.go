@@ -44,21 +44,21 @@ func config() gcs.Config {
 }
 
 func TestProtocols(t *testing.T) {
-	benchtest.Run(t, formulas, func(t *testing.T) storage.Store {
+	benchtest.Run(t, benchtest.Suite{Formulas: formulas, Outside: func(t *testing.T) storage.Store {
 		s, err := gcs.New(t.Context(), config())
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
 		return s
-	}, func(t *testing.T, folder string) bench.Target {
+	}, Open: func(t *testing.T, folder string) bench.Target {
 		target, err := gcsfs.Open(t.Context(), config(), folder, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { target.Close() })
 		return target
-	})
+	}})
 }
 
 type counts = benchtest.Counts

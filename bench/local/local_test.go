@@ -14,7 +14,7 @@ import (
 func TestProtocols(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "backups")
 	place := storage.Place{Scheme: storage.SchemeFile, Path: dir}
-	benchtest.Run(t, map[bench.Protocol]benchtest.Formula{
+	benchtest.Run(t, benchtest.Suite{Formulas: map[bench.Protocol]benchtest.Formula{
 		bench.V1: func(n, tasks int64) (benchtest.Counts, benchtest.Counts) {
 			return benchtest.Counts{"stat": 3 * tasks, "rename": tasks},
 				benchtest.Counts{"list": 1 + tasks, "stat": tasks + n, "rename": n, "delete": 1, "create": 1}
@@ -29,18 +29,18 @@ func TestProtocols(t *testing.T) {
 		bench.Hbackup: func(n, tasks int64) (benchtest.Counts, benchtest.Counts) {
 			return nil, benchtest.Counts{"put": 3}
 		},
-	}, func(t *testing.T) storage.Store {
+	}, Outside: func(t *testing.T) storage.Store {
 		s, err := file.Open(place)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
-	}, func(t *testing.T, folder string) bench.Target {
+	}, Open: func(t *testing.T, folder string) bench.Target {
 		target, err := local.Open(place, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { target.Close() })
 		return target
-	})
+	}})
 }

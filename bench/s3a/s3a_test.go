@@ -51,21 +51,21 @@ func config() s3.Config {
 }
 
 func TestProtocols(t *testing.T) {
-	benchtest.Run(t, formulas, func(t *testing.T) storage.Store {
+	benchtest.Run(t, benchtest.Suite{Formulas: formulas, Outside: func(t *testing.T) storage.Store {
 		s, err := s3.New(t.Context(), config())
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
 		return s
-	}, func(t *testing.T, folder string) bench.Target {
+	}, Open: func(t *testing.T, folder string) bench.Target {
 		target, err := s3a.Open(t.Context(), config(), folder, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { target.Close() })
 		return target
-	})
+	}})
 }
 
 type counts = benchtest.Counts
