@@ -136,7 +136,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if req.ContentLength > 0 { // the body itself must stay what it is: the transport may know it
 		t.meter.Moved(req.ContentLength, 0)
-	} else if req.ContentLength < 0 && req.Body != nil {
+	} else if req.Body != nil && req.Body != http.NoBody { // of unknown length
 		counted := *req
 		counted.Body = &countedBody{ReadCloser: req.Body, count: func(n int64) { t.meter.Moved(n, 0) }}
 		req = &counted

@@ -86,7 +86,7 @@ func (p *program) benchCommitter(c *cli.Context) error {
 		}
 		progress, stop := s.track()
 		started := s.now()
-		results, err := s.services.BenchCommitter(ctx, loc, o, func(p bench.Protocol, what string) { progress.Stage(string(p), what) })
+		results, err := s.services.BenchCommitter(ctx, loc, o, func(p bench.Protocol, what string) { progress.Stage("", string(p)+": "+what) })
 		stop()
 		if wasInterrupted(ctx) {
 			return errInterrupted
