@@ -21,6 +21,8 @@ const (
 	OK      Status = "OK"
 	Warning Status = "WARNING"
 	Failed  Status = "FAILED"
+	// Absent is said of what a store cannot do and hbackup does without.
+	Absent Status = "NO"
 )
 
 // Item is one thing that was looked at.

@@ -62,6 +62,7 @@ type fake struct {
 	history  catalog.History
 	report   verify.Report
 	items    []check.Item
+	target   check.TargetReport
 	notes    []string
 	block    bool // work until the context ends
 	stubborn bool // ... and then not return
@@ -140,6 +141,12 @@ func (f *fake) Verify(ctx context.Context, _ []catalog.Found, opts verify.Option
 	return f.report, f.wait(ctx)
 }
 
+func (f *fake) ValidateTarget(ctx context.Context, _ *config.Location, opts check.TargetOptions) (check.TargetReport, error) {
+	opts.Expect(2)
+	opts.Done(1)
+	return f.target, f.wait(ctx)
+}
+
 func (f *fake) Check(context.Context, *config.Cluster) []check.Item { return f.items }
 
 func (f *fake) BenchCommitter(ctx context.Context, _ *config.Location, o bench.Options, report func(bench.Protocol, string)) ([]bench.Result, error) {
@@ -182,6 +189,12 @@ var fakes = map[string]*fake{
 			{Name: "hbase", Status: check.OK, Detail: "HBase 2.6.4, cluster id 0f4b"},
 			{Name: "cleaners", Status: check.Warning, Detail: "1 snapshot directory is incomplete", Hint: "remove it"},
 		},
+		target: check.TargetReport{Committer: check.Committer{Name: "direct", Why: "objects can be deleted again"}, Items: []check.Item{
+			{Name: "location", Status: check.OK, Detail: "s3://bucket/prefix is empty"},
+			{Name: "conditional replace", Status: check.Absent, Detail: "the store ignores If-Match"},
+			{Name: "lifecycle rules", Status: check.Warning, Detail: "the rules could not be read", Hint: "the right is s3:GetLifecycleConfiguration"},
+			{Name: "create if absent", Status: check.OK, Detail: "3 cases"},
+		}},
 	},
 	"done":    {run: completeRun(), done: true},
 	"partial": {run: partialRun()},
@@ -208,6 +221,11 @@ var fakes = map[string]*fake{
 			{Name: "hbase", Status: check.OK, Detail: "HBase 2.6.4"},
 			{Name: "target main", Status: check.Failed, Detail: "put s3://bucket/x: access denied", Hint: "look at the bucket's policy", Err: hbackup.Errorf("put", "s3://bucket/x", hbackup.KindDenied, "access denied")},
 		},
+		target: check.TargetReport{Committer: check.Committer{Name: "direct", Why: "objects can be deleted again"}, Items: []check.Item{
+			{Name: "right s3:AbortMultipartUpload", Status: check.Failed, Detail: "access denied", Hint: "give it to the user", Err: hbackup.Errorf("abort", "s3://bucket/x", hbackup.KindDenied, "access denied")},
+			{Name: "lifecycle rules", Status: check.Failed, Detail: "rule \"old\" deletes objects after 30 days", Hint: "take the rule away", Err: hbackup.Errorf("use", "s3://bucket", hbackup.KindRefused, "it deletes")},
+			{Name: "listing", Status: check.Failed, Detail: "not reached", Err: hbackup.Errorf("list", "s3://bucket", hbackup.KindUnavailable, "not reached")},
+		}},
 		history: catalog.History{Entries: []catalog.Entry{{Place: "main", Run: completeRun()}},
 			Unreachable: map[string]error{"old": hbackup.Errorf("list", "file:///srv/backup", hbackup.KindUnavailable, "the disk is not mounted")}},
 	},

@@ -95,6 +95,8 @@ func TestResults(t *testing.T) {
 		{"check-failed", "damaged", exitDenied, []string{"check", "--cluster", "prod"}},
 		{"bench-committer", "good", exitDone, []string{"bench", "committer", "--target", "main", "--files", "1000", "--size", "64KiB", "--latency", "20ms"}},
 		{"bench-committer-some", "done", exitDone, []string{"bench", "committer", "--target", "old", "--files", "2", "--size", "100", "--protocol", "magic,v2", "--parallel", "3"}},
+		{"target-validate", "good", exitDone, []string{"target", "validate", "main"}},
+		{"target-validate-failed", "damaged", exitRefused, []string{"target", "validate", "main", "--full"}},
 		{"config-show", "good", exitDone, []string{"config", "show", "--log-level", "warn"}},
 		{"config-validate", "good", exitDone, []string{"config", "validate"}},
 	} {
@@ -149,7 +151,7 @@ func wellFormed(t *testing.T, form string, code exitCode, out string) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, verb := range []string{"", "backup", "list", "describe", "restore", "verify", "check", "bench", "bench committer", "config", "config show", "config validate", "version"} {
+	for _, verb := range []string{"", "backup", "list", "describe", "restore", "verify", "check", "target", "target validate", "bench", "bench committer", "config", "config show", "config validate", "version"} {
 		name := strings.ReplaceAll(verb, " ", "-")
 		if name == "" {
 			name = "hbackup"

@@ -40,6 +40,18 @@ func hdfsConfig(loc *config.Location, log *slog.Logger) hdfs.Config {
 	return cfg
 }
 
+// smallestParts gives the smallest parts, in bytes, in which the stores of a
+// scheme send an object, 0 for those that know no parts.
+func smallestParts(scheme string) int64 {
+	switch scheme {
+	case storage.SchemeS3:
+		return s3.MinPartSize
+	case storage.SchemeGS:
+		return gcs.MinChunkSize
+	}
+	return 0
+}
+
 func s3Config(loc *config.Location, log *slog.Logger) s3.Config {
 	return s3.Config{
 		Bucket:    loc.URL.Host,

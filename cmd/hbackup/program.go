@@ -40,6 +40,7 @@ type services interface {
 	imageVerifier
 	clusterChecker
 	committerBench
+	targetValidator
 	io.Closer
 }
 
@@ -92,6 +93,7 @@ func (p *program) app() *cli.App {
 			p.verifyCommand(),
 			p.checkCommand(),
 			p.benchCommand(),
+			p.targetCommand(),
 			p.configCommand(),
 			p.versionCommand(),
 		),

@@ -177,6 +177,22 @@ func (w *world) Verify(ctx context.Context, found []catalog.Found, opts verify.O
 	return verify.Images(ctx, found, opts)
 }
 
+// ValidateTarget tries a location out, through a store of its own: with small
+// parts, so that trials of uploads in parts are quick.
+func (w *world) ValidateTarget(ctx context.Context, loc *config.Location, opts check.TargetOptions) (check.TargetReport, error) {
+	trial := *loc
+	opts.PartSize = smallestParts(loc.URL.Scheme)
+	if opts.PartSize > 0 {
+		trial.PartSize = config.Size(opts.PartSize)
+	}
+	s, err := openLocation(ctx, &trial, w.log)
+	if err != nil {
+		return check.TargetReport{}, hbackup.E("open location", string(loc.Name), hbackup.KindOther, err)
+	}
+	w.closeLater(s.Close)
+	return check.Target(ctx, s, opts)
+}
+
 // Check looks at a cluster and its locations. What cannot even be opened is part
 // of the result.
 func (w *world) Check(ctx context.Context, cl *config.Cluster) []check.Item {

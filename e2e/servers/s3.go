@@ -25,6 +25,7 @@ type S3Options struct {
 	AccessLog bool     // write one line per request to AccessLogFile
 	Buckets   []string // made at the start
 	Versions  bool     // buckets can be versioned and locked
+	Users     bool     // there can be users besides the root user (AddUser)
 }
 
 // S3 is a versitygw process over a local directory.
@@ -55,7 +56,7 @@ func StartS3(ctx context.Context, o S3Options) (*S3, error) {
 		options: o, binary: binary, dir: dir, port: o.Port, client: http.DefaultClient,
 		health: "/_health-" + rand.Text(), // answered by this very process only
 	}
-	for _, dir := range []string{s.root(), s.versions()} {
+	for _, dir := range []string{s.root(), s.versions(), s.users()} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return nil, err
 		}
@@ -107,6 +108,9 @@ func (s *S3) startAt(ctx context.Context, port int) error {
 	}
 	if s.options.AccessLog {
 		args = append(args, "--access-log", s.AccessLogFile())
+	}
+	if s.options.Users {
+		args = append(args, "--iam-dir", s.users())
 	}
 	args = append(args, "posix")
 	if s.options.Versions {
@@ -173,6 +177,14 @@ func (s *S3) BucketDir(name string) string { return filepath.Join(s.root(), name
 func (s *S3) root() string { return s.dir.path("buckets") }
 
 func (s *S3) versions() string { return s.dir.path("versions") }
+func (s *S3) users() string    { return s.dir.path("users") }
+
+// AddUser makes a user with a key of its own; it may do what policies of buckets
+// allow. Only with Users.
+func (s *S3) AddUser(ctx context.Context, access, secret string) error {
+	return run(ctx, "", s.binary, "admin", "--access", s.AccessKey, "--secret", s.SecretKey, "--region", s.Region,
+		"--endpoint-url", s.Endpoint(), "create-user", "--access", access, "--secret", secret, "--role", "user")
+}
 
 // CAFile is the PEM file of the authority that signed the gateway's certificate; only with TLS.
 func (s *S3) CAFile() string { return s.dir.path("ca.pem") }

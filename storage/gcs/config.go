@@ -12,6 +12,9 @@ import (
 	"hbackup/storage"
 )
 
+// MinChunkSize is the smallest chunk in bytes, but for the last of an object.
+const MinChunkSize = chunkQuantum
+
 // Sizes that the service sets, in bytes.
 const (
 	chunkQuantum = 256 << 10 // every chunk but the last has a multiple of it

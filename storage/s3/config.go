@@ -12,6 +12,9 @@ import (
 	"hbackup/storage"
 )
 
+// MinPartSize is the smallest part in bytes, but for the last of an object.
+const MinPartSize = minPartSize
+
 // Sizes that S3 sets, in bytes.
 const (
 	minPartSize = 5 << 20

@@ -124,6 +124,14 @@ type deleteAnswer struct {
 	unsaid  []storage.Key
 }
 
+// batchOptions are those of a batch delete.
+func (s *Store) batchOptions() []option {
+	if s.c.DeleteMD5 || s.c.Checksum == ChecksumMD5 {
+		return []option{s3.WithAPIOptions(contentMD5)}
+	}
+	return nil
+}
+
 // deleteRequest asks for one batch. It wants every key reported, not only those
 // that failed: an answer that is none would else pass for complete success.
 func (s *Store) deleteRequest(ctx context.Context, keys []storage.Key) (deleteAnswer, error) {
@@ -133,14 +141,10 @@ func (s *Store) deleteRequest(ctx context.Context, keys []storage.Key) (deleteAn
 		name := s.full(string(key))
 		ids[i].Key, open[name] = &name, key
 	}
-	var opts []option
-	if s.c.DeleteMD5 || s.c.Checksum == ChecksumMD5 {
-		opts = append(opts, s3.WithAPIOptions(contentMD5))
-	}
 	out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: &s.c.Bucket,
 		Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(false)},
-	}, opts...)
+	}, s.batchOptions()...)
 	if err != nil {
 		return deleteAnswer{}, err
 	}

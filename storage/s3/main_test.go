@@ -40,7 +40,7 @@ func run(m *testing.M) int {
 	for _, g := range []struct {
 		to **servers.S3
 		o  servers.S3Options
-	}{{&gateway, servers.S3Options{}}, {&gatewayTLS, servers.S3Options{TLS: true}}, {&gatewayVersions, servers.S3Options{Versions: true}}} {
+	}{{&gateway, servers.S3Options{}}, {&gatewayTLS, servers.S3Options{TLS: true}}, {&gatewayVersions, servers.S3Options{Versions: true, Users: true}}} {
 		g.o.Buckets = []string{bucket}
 		s, err := servers.StartS3(ctx, g.o)
 		if err != nil {

@@ -13,7 +13,7 @@ const (
 	OnListing    Topic = "listing"
 	OnCancelling Topic = "cancelling"
 	OnHeld       Topic = "held uploads"
-	OnClock      Topic = "clock"
+	OnClock      Topic = "time goes on"
 )
 
 // Case is one promise of the contract.

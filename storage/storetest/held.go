@@ -183,7 +183,7 @@ func heldInvisible(e *heldEnv) {
 // heldSizes are sizes at which a store may change its ways.
 func (e *heldEnv) heldSizes() []int64 {
 	if e.o.brief {
-		return []int64{1, e.o.partSize + 1}
+		return []int64{1, max(70_000, e.o.partSize+1)}
 	}
 	sizes := []int64{0, 1, 70_000}
 	if p := e.o.partSize; p > 0 {
