@@ -392,6 +392,15 @@ func (h *heldFiles) finish(ctx context.Context, r storage.Receipt) error {
 // sameBytes fails unless the object under the key has the bytes of the receipt;
 // then the upload is of no more use.
 func (h *heldFiles) sameBytes(ctx context.Context, r storage.Receipt, cause error) error {
+	if err := h.compare(ctx, r, cause); err != nil {
+		return err
+	}
+	return h.holder.DropUpload(ctx, r.Ticket)
+}
+
+// compare reads the object. It is closed when this returns: a store may be allowed
+// one call at a time.
+func (h *heldFiles) compare(ctx context.Context, r storage.Receipt, cause error) error {
 	body, o, err := h.store.Get(ctx, r.Key, storage.Range{})
 	if err != nil {
 		return err
@@ -406,7 +415,7 @@ func (h *heldFiles) sameBytes(ctx context.Context, r storage.Receipt, cause erro
 		}
 		return err
 	}
-	return h.holder.DropUpload(ctx, r.Ticket)
+	return nil
 }
 
 // end drops what was not finished and closes the record of this attempt and of

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"hbackup"
 	"hbackup/committer"
 	"hbackup/storage"
+	"hbackup/storage/concurrency"
 	"hbackup/storage/faulty"
 	"hbackup/storage/mem"
 	"hbackup/storage/metered"
@@ -544,4 +546,24 @@ func TestChoose(t *testing.T) {
 	if _, err := committer.Choose(t.Context(), mem.New("x"), "magic"); !hbackup.IsKind(err, hbackup.KindUsage) {
 		t.Errorf("an unknown one: %v", err)
 	}
+}
+
+// An object that is there with the same bytes is read to its end before its upload
+// is dropped: a location that allows one call at a time is enough. (In a bubble a
+// call that waits for ever is found at once.)
+func TestOneCallAtATimeIsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files, inner := fileSet(3), mem.New("narrow")
+		if _, err := storage.PutBytes(t.Context(), inner, keysOf(files)[0], []byte(files[keysOf(files)[0]]), true); err != nil {
+			t.Fatal(err)
+		}
+		bad, err := faulty.New(inner, "finish["+string(keysOf(files)[0])+"]#1:fail=exists")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := makeImage(concurrency.New(bad, 1), files, false); err != nil || bad.Hits() != 1 {
+			t.Errorf("%v, %d faults", err, bad.Hits())
+		}
+		whole(t, "one at a time", inner, files)
+	})
 }
