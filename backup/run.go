@@ -71,6 +71,9 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	if r.marker, err = catalog.EnsureMarker(ctx, dst.Location, opts.Writer, opts.Init); err != nil {
 		return Result{}, err
 	}
+	if err := r.rehearse(ctx); err != nil {
+		return Result{}, err
+	}
 	if err := r.record(ctx); err != nil {
 		return Result{}, err
 	}

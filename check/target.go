@@ -9,6 +9,7 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/committer"
 	"hbackup/storage"
 )
 
@@ -34,7 +35,9 @@ type TargetOptions struct {
 	PartSize int64         // bytes from which the store sends an object in parts; 0: it does not
 	Longest  time.Duration // how long a backup may take; default DefaultLongest
 	Init     bool          // try the location although it holds other data, and make it ours if it is safe
-	Writer   string        // version of hbackup, for the marker
+	// Committer is what the configuration asks for.
+	Committer committer.Protocol
+	Writer    string // version of hbackup, for the marker
 	// Expect is told how many trials there are to come, Done when one is over.
 	Expect, Done func(n int)
 }
@@ -55,8 +58,8 @@ type TargetReport struct {
 
 // Committer is how images would be committed there, and why.
 type Committer struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
+	Name committer.Protocol `json:"name"`
+	Why  string             `json:"why"`
 }
 
 // Target tries a location out: whose it is, the rights, the store's settings, and
@@ -90,7 +93,7 @@ func Target(ctx context.Context, s storage.Store, o TargetOptions) (TargetReport
 		}
 		t.items[0].Detail = fmt.Sprintf("%s, location id %s: it is hbackup's from now on", s.Location(), m.ID)
 	}
-	return TargetReport{Items: t.items, Committer: t.committer, Left: left}, nil
+	return TargetReport{Items: t.items, Committer: Committer{t.choice.Protocol, t.choice.Reason}, Left: left}, nil
 }
 
 // trial is one run of Target.
@@ -100,7 +103,7 @@ type trial struct {
 	inspector Inspector // nil for a store that is none
 	o         TargetOptions
 	prefix    string // ends in '/'
-	committer Committer
+	choice    committer.Choice
 	locked    bool // what is written cannot be deleted again
 	lacking   bool // a right of uploads is missing
 	wrote     bool
@@ -171,9 +174,16 @@ func (t *trial) clock(ctx context.Context) error {
 	return nil
 }
 
-// chooseCommitter says how images would be committed.
+// chooseCommitter finds out how images would be committed.
 func (t *trial) chooseCommitter(ctx context.Context) {
-	t.committer = Committer{"direct", "objects that no image names can be deleted again, so files go to their places at once and one conditional put commits"}
+	var err error
+	if t.choice, err = committer.Choose(ctx, t.s, t.o.Committer); err != nil {
+		t.fail("committer", err)
+	} else if t.choice.Unsure() {
+		t.warn("committer", string(t.choice.Protocol)+": "+t.choice.Reason, "grant the right, or set the committer of the location to direct or deferred")
+	} else {
+		t.ok("committer", string(t.choice.Protocol)+": "+t.choice.Reason)
+	}
 	p, _, err := storage.PermanenceOf(ctx, t.s)
 	t.locked = err == nil && p == storage.Locked
 }
@@ -183,7 +193,7 @@ func (t *trial) inspect(ctx context.Context, writable bool) {
 	if t.inspector == nil {
 		return
 	}
-	for _, f := range t.inspector.Inspect(ctx, t.prefix, storage.Terms{LongestJob: t.o.Longest, Writable: writable, Held: t.committer.Name != "direct"}) {
+	for _, f := range t.inspector.Inspect(ctx, t.prefix, storage.Terms{LongestJob: t.o.Longest, Writable: writable, Held: t.choice.Protocol == committer.ProtocolDeferred}) {
 		item := Item{Name: f.Name, Detail: f.Detail, Hint: f.Hint, Err: f.Err}
 		t.lacking = t.lacking || hbackup.IsKind(f.Err, hbackup.KindDenied)
 		switch f.Verdict {

@@ -67,6 +67,9 @@ type Ticket struct {
 	// Doubtful says that the upload was asked for more than once, because an
 	// answer was lost: there may be another one that has no ticket.
 	Doubtful bool `json:"doubtful,omitempty"`
+	// Expires is when the store will drop the upload by itself, as it said when
+	// the upload was made; zero when it said nothing.
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // Receipt is what finishing an upload takes.

@@ -183,7 +183,7 @@ func (d targetDocument) table(nowFunc) []*ui.Table {
 	}
 	end := ui.NewTable(ui.Column{}, ui.Column{})
 	end.Row("location", d.Location+", "+d.URL)
-	end.Row("committer", d.Committer.Name+": "+d.Committer.Why)
+	end.Row("committer", string(d.Committer.Name)+": "+d.Committer.Why)
 	verdict := "backups are safe there"
 	if !d.Safe {
 		verdict = "backups are NOT safe there"

@@ -26,7 +26,7 @@ func (s *Store) OpenUpload(ctx context.Context, key storage.Key, stamp string) (
 	if err != nil {
 		return storage.Ticket{}, s.fail(ctx, "open upload", key, err)
 	}
-	return storage.Ticket{Key: key, ID: id, Stamp: stamp, Doubtful: again}, nil
+	return storage.Ticket{Key: key, ID: id, Stamp: stamp, Doubtful: again, Expires: p.expires}, nil
 }
 
 // FillUpload sends the parts, side by side.
@@ -142,10 +142,12 @@ func (s *Store) DropUpload(ctx context.Context, t storage.Ticket) error {
 	case err == nil && t.Stamp != "" && there.Metadata[stampName] == t.Stamp:
 		return nil
 	}
-	if err := s.abortUpload(ctx, s.full(string(t.Key)), t.ID); err != nil {
-		return s.fail(ctx, "drop upload", t.Key, err)
+	err := s.fail(ctx, "drop upload", t.Key, s.abortUpload(ctx, s.full(string(t.Key)), t.ID))
+	if hbackup.IsKind(err, hbackup.KindDenied) {
+		return hbackup.E("", "", hbackup.KindDenied, err).
+			WithHint("the rights %s and %s are needed to give an upload up; hbackup target validate names what is missing", rightAbort, rightListParts)
 	}
-	return nil
+	return err
 }
 
 // OpenUploads lists multipart uploads. Longer keys that begin alike come behind.

@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,23 +78,4 @@ func abortsSoon(at time.Time, rule string) storage.Finding {
 	return storage.Finding{Name: "lifecycle rules", Verdict: storage.Harmful,
 		Detail: fmt.Sprintf("the rule %q aborts an upload that begins now at %s", rule, hbackup.FormatTime(at)),
 		Hint:   "let it wait longer than the longest backup (AbortIncompleteMultipartUpload, a week is good)"}
-}
-
-// Rehearse finds out, before a byte of a backup is sent, that uploads could not be
-// given up again or would be aborted under the backup's hands.
-func (s *Store) Rehearse(ctx context.Context, key storage.Key) error {
-	name := s.full(string(key))
-	out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &s.c.Bucket, Key: &name})
-	if err != nil {
-		return s.fail(ctx, "start an upload", key, err)
-	}
-	id := aws.ToString(out.UploadId)
-	if _, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.c.Bucket, Key: &name, UploadId: &id}); err != nil && statusOf(err) != http.StatusNotFound {
-		err := hbackup.E("give an upload up", s.loc.At(key), hbackup.KindOther, s.fail(ctx, "abort", key, err))
-		if hbackup.IsKind(err, hbackup.KindDenied) {
-			return err.WithHint("the right %s is missing; hbackup target validate shows whether others are, too", rightAbort)
-		}
-		return err
-	}
-	return nil
 }

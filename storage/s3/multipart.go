@@ -60,10 +60,7 @@ func (p *put) create(ctx context.Context) (id string, again bool, err error) {
 	if out.UploadId == nil || *out.UploadId == "" {
 		return "", false, hbackup.Errorf("start upload", p.loc.At(p.key), hbackup.KindUnsupported, "the store gave no upload id")
 	}
-	if at := out.AbortDate; at != nil && time.Until(*at) < 24*time.Hour {
-		p.c.Logger.Warn("a lifecycle rule of the bucket aborts uploads soon after they begin; let it wait longer than the longest upload",
-			"object", p.loc.At(p.key), "at", at.UTC().Format(time.RFC3339), "rule", aws.ToString(out.AbortRuleId))
-	}
+	p.expires = aws.ToTime(out.AbortDate).UTC()
 	tries, _ := retry.GetAttemptResults(out.ResultMetadata)
 	return *out.UploadId, len(tries.Results) > 1, nil
 }

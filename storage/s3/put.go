@@ -53,6 +53,8 @@ type put struct {
 	opts  storage.PutOptions
 	body  *storage.Body
 	stamp string
+
+	expires time.Time // when a rule of the bucket will abort the upload; zero: no rule
 }
 
 func (p *put) fail(ctx context.Context, err error) error { return p.Store.fail(ctx, "put", p.key, err) }
