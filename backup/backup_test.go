@@ -141,8 +141,12 @@ func TestEveryStoreCallFailsOnce(t *testing.T) {
 	if calls < 10 {
 		t.Fatalf("only %d calls", calls)
 	}
+	faults := []string{"fail=denied", "fail", "lost", "half"}
+	if !testing.Short() {
+		faults = append(faults, "twice", "late=3")
+	}
 	for n := 1; n <= calls; n++ {
-		for _, fault := range []string{"fail=denied", "fail", "lost", "half"} {
+		for _, fault := range faults {
 			t.Run(fmt.Sprintf("%d %s", n, fault), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
