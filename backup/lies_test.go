@@ -13,8 +13,12 @@ import (
 // nothing wrong is committed, and what was committed before is as it was.
 func TestAStoreThatLies(t *testing.T) {
 	scripts := []string{"time#*:skew=20m", "time#*:skew=-20m", "time#2+:skew=-20m", "time#3+:skew=20m", "time#4+:skew=-20m", "time#%2:skew=-20m"}
+	lies := []string{"drop", "truncate=0", "truncate=1", "cut", "repeat"}
+	if testing.Short() {
+		lies = lies[:2]
+	}
 	for n := 1; n <= 12; n++ {
-		for _, lie := range []string{"drop", "truncate=0", "truncate=1", "cut", "repeat"} {
+		for _, lie := range lies {
 			scripts = append(scripts, fmt.Sprintf("list#%d:%s", n, lie))
 		}
 	}
@@ -45,7 +49,7 @@ func TestAStoreThatLies(t *testing.T) {
 			t.Errorf("%s: %d images after the same request twice", script, n)
 		}
 	}
-	if hits < 20 {
+	if hits < 10 {
 		t.Errorf("only %d lies were told", hits)
 	}
 }
