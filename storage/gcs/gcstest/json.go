@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -104,6 +105,7 @@ func (c *call) getBucket(name string) error {
 		"kind": "storage#bucket", "id": b.name, "name": b.name, "metageneration": "1", "location": "US", "storageClass": "STANDARD",
 		"timeCreated": b.created.UTC().Format(time.RFC3339Nano), "updated": b.created.UTC().Format(time.RFC3339Nano),
 	}
+	maps.Copy(out, c.s.opts.Attributes)
 	if d := c.s.opts.Retention; d > 0 {
 		out["retentionPolicy"] = map[string]any{
 			"retentionPeriod": strconv.FormatInt(int64(d.Seconds()), 10), "effectiveTime": b.created.UTC().Format(time.RFC3339Nano),

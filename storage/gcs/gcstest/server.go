@@ -20,6 +20,9 @@ type Options struct {
 	// Retention is how long the policy of the buckets keeps every object from being
 	// deleted or replaced.
 	Retention time.Duration
+	// Attributes are shown as a part of every bucket, in the words of the JSON API;
+	// nothing is done about them.
+	Attributes map[string]any
 	// SessionLifetime is how long a resumable session may be used; a week when 0.
 	SessionLifetime time.Duration
 	// Now is the server's clock, also for the Date header; time.Now when nil.
