@@ -2,14 +2,14 @@
 # make test       every test, the real servers included
 # make test-fast  the tests that need no JVM, without the longest of S3 and GCS; a minute
 # make build      bin/hbackup
-# make bench      our own speed; make bench-peers compares with HBase's tools
+# make bench      our own speed; make bench-peers compares with HBase's tools, make bench-committers ways to commit
 # make test-peers HBase's tools on what we wrote to S3 (fetches 650 MB once)
 
 GO    ?= go
 FAST   = $(shell $(GO) list ./... | grep -v '^hbackup/e2e')
 E2E    = $(shell $(GO) list ./e2e/...)
 
-.PHONY: build demo test test-fast test-e2e test-peers bench bench-peers generate vet
+.PHONY: build demo test test-fast test-e2e test-peers bench bench-committers bench-peers generate vet
 
 build:
 	$(GO) build -trimpath -ldflags "-s -w -X main.version=$$(git describe --always --dirty 2>/dev/null || echo dev)" -o bin/hbackup ./cmd/hbackup
@@ -39,6 +39,11 @@ test-peers: build
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(FAST)
+
+bench-committers: build
+	@e2e/need.sh
+	$(GO) run ./e2e/cmd/servers prepare 2.6
+	$(GO) run ./e2e/cmd/benchcommitters -hbackup bin/hbackup
 
 bench-peers: build
 	@e2e/need.sh

@@ -49,10 +49,7 @@ func (b *bench) backup(ctx context.Context, table, place string) (*os.ProcessSta
 			"registry": map[string]any{"zookeeper": []string{b.cluster.ZooKeeper()}},
 			"root":     b.cluster.Root(), "user": b.cluster.HDFS.User(), "target": "s3",
 		}},
-		"locations": map[string]any{"s3": map[string]any{
-			"url": "s3://" + bucket + "/" + place, "endpoint": b.s3.Endpoint(), "region": b.s3.Region, "path_style": true,
-			"credentials": map[string]any{"access_key": map[string]any{"env": "ACCESS_KEY"}, "secret_key": map[string]any{"env": "SECRET_KEY"}},
-		}},
+		"locations": map[string]any{"s3": b.s3Location(place)},
 	})
 	if err != nil {
 		return nil, err
@@ -68,6 +65,14 @@ func (b *bench) backup(ctx context.Context, table, place string) (*os.ProcessSta
 		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out.Bytes())
 	}
 	return cmd.ProcessState, nil
+}
+
+// s3Location is a place in the bucket as the configuration describes it.
+func (b *bench) s3Location(place string) map[string]any {
+	return map[string]any{
+		"url": "s3://" + bucket + "/" + place, "endpoint": b.s3.Endpoint(), "region": b.s3.Region, "path_style": true,
+		"credentials": map[string]any{"access_key": map[string]any{"env": "ACCESS_KEY"}, "secret_key": map[string]any{"env": "SECRET_KEY"}},
+	}
 }
 
 // export runs ExportSnapshot with the settings that serve it best here. Its

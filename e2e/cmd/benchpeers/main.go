@@ -11,6 +11,9 @@
 // ExportSnapshot is given one. hbackup checks the checksums of every HFile block
 // and sends a digest of every object; ExportSnapshot is told not to compare
 // checksums, which it cannot do between HDFS and S3.
+//
+// Then Hadoop's own committers are run on S3 and HDFS, warm, beside the protocols
+// of hbackup bench committer.
 package main
 
 import (
@@ -53,13 +56,14 @@ func main() {
 
 func run(ctx context.Context) (err error) {
 	b := &bench{}
-	var files, megabytes, small int
+	var files, megabytes, small, committed int
 	flag.StringVar(&b.hbackup, "hbackup", "bin/hbackup", "the binary to measure")
 	flag.IntVar(&b.mappers, "mappers", 4, "map tasks of ExportSnapshot, all at a time")
 	flag.IntVar(&b.rounds, "rounds", 3, "runs of each; the table shows medians")
 	flag.IntVar(&files, "files", 8, "number of large files; 0 leaves them out")
 	flag.IntVar(&megabytes, "megabytes", 256, "size of a large file")
 	flag.IntVar(&small, "small", 1000, "number of files of 100 KB, in hundreds; 0 leaves them out")
+	flag.IntVar(&committed, "committed", 1000, "number of files of 64 KiB that each committer commits; 0 leaves the committers out")
 	flag.Parse()
 	if b.hbackup, err = filepath.Abs(b.hbackup); err != nil {
 		return err
@@ -93,9 +97,14 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	if small > 0 {
-		return b.compare(ctx, fmt.Sprintf("%d files of 100 KB", small/100*100), func(table string) error {
+		if err := b.compare(ctx, fmt.Sprintf("%d files of 100 KB", small/100*100), func(table string) error {
 			return b.makeSmall(ctx, table, small/100)
-		})
+		}); err != nil {
+			return err
+		}
+	}
+	if committed > 0 {
+		return b.committers(ctx, committed)
 	}
 	return nil
 }
