@@ -75,6 +75,9 @@ func (m *Meter) Traffic() Traffic {
 
 // Request counts one request and waits for the latency. The error is that of ctx.
 func (m *Meter) Request(ctx context.Context, kind string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	m.mu.Lock()
 	m.t.Requests[kind]++
 	m.mu.Unlock()
@@ -126,9 +129,32 @@ type transport struct {
 	kind  func(*http.Request) string
 }
 
+// settle is how long a request that has left goes on after its context has ended.
+const settle = 15 * time.Second
+
+// settled gives a context that ends some time after the other: a request that was
+// given up half-way may still be carried out, behind the back of who clears away.
+func settled(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(settle, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
 // RoundTrip sends one request.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := t.meter.Request(req.Context(), t.kind(req)); err != nil {
+	ctx, cancel := settled(req.Context())
+	resp, err := t.send(req.WithContext(ctx), req.Context())
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = &countedBody{ReadCloser: resp.Body, count: func(n int64) { t.meter.Moved(0, n) }, closed: cancel}
+	return resp, nil
+}
+
+// send sends it unless the caller has given up before.
+func (t *transport) send(req *http.Request, caller context.Context) (*http.Response, error) {
+	if err := t.meter.Request(caller, t.kind(req)); err != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}
@@ -141,17 +167,23 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		counted.Body = &countedBody{ReadCloser: req.Body, count: func(n int64) { t.meter.Moved(n, 0) }}
 		req = &counted
 	}
-	resp, err := t.inner.RoundTrip(req)
-	if err == nil {
-		resp.Body = &countedBody{ReadCloser: resp.Body, count: func(n int64) { t.meter.Moved(0, n) }}
-	}
-	return resp, err
+	return t.inner.RoundTrip(req)
 }
 
-// countedBody counts what is read of it.
+// countedBody counts what is read of it, and says when it is closed.
 type countedBody struct {
 	io.ReadCloser
-	count func(int64)
+	count  func(int64)
+	closed func()
+}
+
+// Close closes the body.
+func (b *countedBody) Close() error {
+	err := b.ReadCloser.Close()
+	if b.closed != nil {
+		b.closed()
+	}
+	return err
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
