@@ -53,7 +53,7 @@ type table struct {
 
 var orders = hbackup.TableName{Namespace: "ns", Qualifier: "orders"}
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB, opts ...mem.Option) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "hbackup-backup-")
 	if err != nil {
@@ -61,7 +61,7 @@ func newWorld(t testing.TB) *world {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	w := &world{root: dir, fs: rootfs.Local(), now: time.UnixMilli(1796079901000), tables: map[hbackup.TableName]*table{}, snapshots: map[string]rpc.SnapshotInfo{}}
-	w.store = mem.New("backups", mem.WithClock(w.clock))
+	w.store = mem.New("backups", append(opts, mem.WithClock(w.clock))...)
 	w.add(t, orders, "2.6-none.hfile", "2.6-gz_diff.hfile", "2.6-snappy_rowindex.hfile")
 	return w
 }
