@@ -32,7 +32,7 @@ func (t *trial) rights(ctx context.Context) bool {
 			continue
 		}
 		if !hbackup.IsKind(err, hbackup.KindDenied) {
-			t.fail("use of "+r.right, err)
+			t.fail("use of "+r.right, unfit(t.s, err))
 			return false
 		}
 		t.missing(r.right, err)
@@ -45,6 +45,15 @@ func (t *trial) rights(ctx context.Context) bool {
 	}
 	t.ok("rights", strings.Join(distinct(n.List, n.Get, n.Put, n.Delete), ", "))
 	return true
+}
+
+// unfit makes a refusal of an error that says what the store is like, and will say
+// so every time.
+func unfit(s storage.Store, err error) error {
+	if err == nil || hbackup.Retryable(err) || hbackup.IsKind(err, hbackup.KindDenied) || hbackup.IsKind(err, hbackup.KindNoSpace, hbackup.KindReadOnly, hbackup.KindInterrupted) {
+		return err
+	}
+	return hbackup.E("use", string(s.Location()), hbackup.KindRefused, err)
 }
 
 // missing adds that a right is not there.

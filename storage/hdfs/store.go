@@ -101,6 +101,8 @@ type Store struct {
 	location storage.Location
 	path     string
 
+	replication int // of new files; 0: as the name node says
+
 	sweep sync.Once // of what dead processes left in tempDir
 	dirs  known
 }
@@ -125,7 +127,9 @@ func Open(place storage.Place, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(fs, place), nil
+	s := open(fs, place)
+	s.replication = cfg.Replication
+	return s, nil
 }
 
 func open(fs fileSystem, place storage.Place) *Store {
