@@ -120,7 +120,7 @@ func newTrial(s storage.Store, o TargetOptions) *trial {
 		o.Done = func(int) {}
 	}
 	t := &trial{s: s, o: o, prefix: catalog.ProbePrefix + strings.ToLower(rand.Text()) + "/"}
-	t.inspector, _ = s.(Inspector)
+	t.inspector, _ = storage.As[Inspector](s)
 	return t
 }
 

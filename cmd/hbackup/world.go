@@ -178,19 +178,27 @@ func (w *world) Verify(ctx context.Context, found []catalog.Found, opts verify.O
 }
 
 // ValidateTarget tries a location out, through a store of its own: with small
-// parts, so that trials of uploads in parts are quick.
+// parts, so that trials of uploads in parts are quick, without repeating what
+// fails, and with as many calls at once as a trial needs.
 func (w *world) ValidateTarget(ctx context.Context, loc *config.Location, opts check.TargetOptions) (check.TargetReport, error) {
 	trial := *loc
 	opts.PartSize = smallestParts(loc.URL.Scheme)
 	if opts.PartSize > 0 {
 		trial.PartSize = config.Size(opts.PartSize)
 	}
+	trial.RetryFor, trial.Limits.Concurrency = 0, 0
+	w.mu.Lock()
+	calls, err := w.calls()
+	w.mu.Unlock()
+	if err != nil {
+		return check.TargetReport{}, err
+	}
 	s, err := openLocation(ctx, &trial, w.log)
 	if err != nil {
 		return check.TargetReport{}, hbackup.E("open location", string(loc.Name), hbackup.KindOther, err)
 	}
 	w.closeLater(s.Close)
-	return check.Target(ctx, s, opts)
+	return check.Target(ctx, wrapped(s, &trial, calls, w.log), opts)
 }
 
 // Check looks at a cluster and its locations. What cannot even be opened is part

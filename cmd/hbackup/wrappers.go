@@ -38,7 +38,7 @@ func wrapped(s storage.Store, loc *config.Location, calls, log *slog.Logger) sto
 	return s
 }
 
-// calls gives the log of the stores' calls, or nil. It is a file of its own, for
+// calls gives the log of the stores' calls, or nil; the caller holds mu. It is a file of its own, for
 // which nobody but its owner has rights, and knows no secret.
 func (w *world) calls() (*slog.Logger, error) {
 	if w.cfg.Log.TraceStore == "" || w.trace != nil {

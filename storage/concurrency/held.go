@@ -7,6 +7,9 @@ import (
 	"hbackup/storage"
 )
 
+// Unwrap gives the store inside.
+func (s *Store) Unwrap() storage.Store { return s.Store }
+
 // Permanence passes on.
 func (s *Store) Permanence(ctx context.Context) (storage.Permanence, string, error) {
 	return storage.PermanenceOf(ctx, s.Store)

@@ -78,5 +78,24 @@ func TestWrappersHideAndInventNothing(t *testing.T) {
 	}
 }
 
+// What a store says of its place is found behind wrappers that leave names and
+// contents as they are, and not behind others.
+func TestAsLooksBehindWrappers(t *testing.T) {
+	inner := speaker{mem.New("test")}
+	same := trace.New(retry.New(concurrency.New(limit.New(metered.New(inner), limit.Rates{}), 1), retry.Options{}), slog.New(slog.DiscardHandler))
+	if got, ok := storage.As[interface{ Speak() string }](same); !ok || got.Speak() != "here" {
+		t.Errorf("got %v, %v", got, ok)
+	}
+	for what, s := range map[string]storage.Store{"a part": prefixed.New(inner, "part"), "a mute store": trace.New(mem.New("x"), nil)} {
+		if got, ok := storage.As[interface{ Speak() string }](s); ok {
+			t.Errorf("%s speaks: %v", what, got)
+		}
+	}
+}
+
+type speaker struct{ storage.Store }
+
+func (speaker) Speak() string { return "here" }
+
 // plain is a store that can do nothing beyond the contract.
 type plain struct{ storage.Store }
