@@ -39,6 +39,9 @@ type Suite struct {
 // Run tests the target.
 func Run(t *testing.T, suite Suite) {
 	for _, size := range []struct{ files, tasks int }{{2, 1}, {5, 1}, {7, 2}} {
+		if testing.Short() && size.tasks > 1 {
+			continue
+		}
 		for _, p := range bench.Protocols {
 			t.Run(fmt.Sprintf("%s of %d in %d", p, size.files, size.tasks), func(t *testing.T) {
 				target := suite.Open(t, bench.NewFolder())
@@ -61,6 +64,9 @@ func Run(t *testing.T, suite Suite) {
 		}
 	}
 	t.Run("all at once, with neighbours", func(t *testing.T) { neighbours(t, suite.Outside(t), suite.Open) })
+	if testing.Short() {
+		return
+	}
 	t.Run("interrupted", func(t *testing.T) { interrupted(t, suite.Outside(t), suite.Open) })
 }
 

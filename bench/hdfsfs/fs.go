@@ -4,12 +4,46 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"strings"
 
 	"hbackup"
 	"hbackup/bench"
 	"hbackup/internal/files"
 )
+
+// fileSystem is the folder as Hadoop's file system.
+type fileSystem Target
+
+func (f *fileSystem) at(p string) string { return path.Join(f.root, p) }
+
+// Put writes a file, which must not be there. Its directory is made when it is
+// missing.
+func (f *fileSystem) Put(ctx context.Context, p string, data []byte) error {
+	w, err := f.fs.Create(ctx, f.at(p))
+	if hbackup.IsKind(err, hbackup.KindNotFound) {
+		if err := f.Mkdirs(ctx, bench.Parent(p)); err != nil {
+			return err
+		}
+		w, err = f.fs.Create(ctx, f.at(p))
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		w.Abort() // the write's error is the one that counts
+		return err
+	}
+	return w.Close()
+}
+
+func (f *fileSystem) Create(ctx context.Context, p string, data []byte) error {
+	return f.Put(ctx, p, data)
+}
+
+func (f *fileSystem) Save(ctx context.Context, p string, data []byte) error {
+	return f.Put(ctx, p, data)
+}
 
 func (f *fileSystem) status(info files.Info) bench.Status {
 	return bench.Status{Path: strings.TrimPrefix(info.Path, f.root+"/"), Dir: info.Dir, Size: info.Size}

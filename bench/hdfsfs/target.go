@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"hbackup"
 	"hbackup/bench"
 	client "hbackup/internal/hdfs"
 	"hbackup/storage"
@@ -104,36 +103,3 @@ func (t *Target) Names(ctx context.Context, dir string) ([]string, error) {
 
 // Clear removes the folder.
 func (t *Target) Clear(ctx context.Context) error { return t.fs.RemoveAll(ctx, t.root) }
-
-// fileSystem is the folder as Hadoop's file system.
-type fileSystem Target
-
-func (f *fileSystem) at(p string) string { return path.Join(f.root, p) }
-
-// Put writes a file, which must not be there. Its directory is made when it is
-// missing.
-func (f *fileSystem) Put(ctx context.Context, p string, data []byte) error {
-	w, err := f.fs.Create(ctx, f.at(p))
-	if hbackup.IsKind(err, hbackup.KindNotFound) {
-		if err := f.Mkdirs(ctx, bench.Parent(p)); err != nil {
-			return err
-		}
-		w, err = f.fs.Create(ctx, f.at(p))
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(data); err != nil {
-		w.Abort() // the write's error is the one that counts
-		return err
-	}
-	return w.Close()
-}
-
-func (f *fileSystem) Create(ctx context.Context, p string, data []byte) error {
-	return f.Put(ctx, p, data)
-}
-
-func (f *fileSystem) Save(ctx context.Context, p string, data []byte) error {
-	return f.Put(ctx, p, data)
-}
