@@ -119,7 +119,8 @@ func newCredentials(t *testing.T, kind string) *withCredentials {
 		}
 		fmt.Fprintf(w, `{"accessToken":%q,"expireTime":%q}`, accessToken+".1", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	})
-	tls := quietTLS(mux)
+	tls := quiet(mux)
+	tls.StartTLS()
 	t.Cleanup(func() { tls.Close(); backend.Close() })
 	c.endpoint = tls.URL
 	write(t, c.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw}))
@@ -127,11 +128,10 @@ func newCredentials(t *testing.T, kind string) *withCredentials {
 	return c
 }
 
-// quietTLS serves over TLS and says nothing of clients that do not.
-func quietTLS(h http.Handler) *httptest.Server {
+// quiet gives a server that is not started and says nothing of odd clients.
+func quiet(h http.Handler) *httptest.Server {
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
 	return s
 }
 

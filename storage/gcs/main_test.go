@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 			os.Unsetenv(name)
 		}
 	}
+	if delay := os.Getenv(serveEnv); delay != "" {
+		os.Exit(serve(delay))
+	}
 	os.Exit(run(m))
 }
 
