@@ -1,7 +1,6 @@
 package gcs
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/api/googleapi"
 
 	"hbackup"
+	"hbackup/internal/lending"
 )
 
 // Limits of multipart uploads.
@@ -220,9 +220,14 @@ func (s *Store) callOnce(ctx context.Context, r xmlRequest) (http.Header, error)
 	if r.name != "" {
 		at += "/" + escapeName(r.name)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, at+"?"+r.query.Encode(), bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(ctx, r.method, at+"?"+r.query.Encode(), nil)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.body) > 0 {
+		body := lending.NewBody(r.body)
+		defer body.Revoke()
+		req.Body, req.ContentLength = body, int64(len(r.body))
 	}
 	for k, v := range r.header {
 		req.Header[k] = v
@@ -231,7 +236,7 @@ func (s *Store) callOnce(ctx context.Context, r xmlRequest) (http.Header, error)
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() // which is before the body is revoked
 	const longest = 8 << 20 // a full page of names of the longest kind
 	text, err := io.ReadAll(io.LimitReader(resp.Body, longest))
 	switch {

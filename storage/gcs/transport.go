@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hbackup"
+	"hbackup/internal/lending"
 )
 
 // newTransport gives the HTTP transport of one store. Connections are HTTP/1:
@@ -27,7 +28,7 @@ func newTransport(c Config) (*http.Transport, error) {
 	}
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
+		DialContext:         lending.Wrap(dialer.DialContext),
 		TLSHandshakeTimeout: 10 * time.Second,
 		IdleConnTimeout:     60 * time.Second,
 		MaxIdleConnsPerHost: 256,

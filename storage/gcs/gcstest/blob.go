@@ -9,6 +9,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"hbackup/internal/crc"
 )
 
 // inMemory is how many bytes of one content are kept in memory at most.
@@ -26,7 +28,7 @@ type blob struct {
 	path string
 	size int64
 	crc  uint32
-	md5  hash.Hash
+	md5  hash.Hash // nil of what was joined
 }
 
 func (s *Server) newBlob() *blob { return &blob{dir: s.dir, md5: md5.New()} }
@@ -100,14 +102,51 @@ func (b *blob) open(offset, n int64) (io.ReadCloser, error) {
 	}{io.NewSectionReader(f, offset, n), f}, nil
 }
 
-// appendTo copies the whole content to another one.
-func (b *blob) appendTo(to *blob) error {
-	r, err := b.open(0, b.size)
+// castagnoliParts combines the sums of parts.
+var castagnoliParts = crc.New[uint32](crc32.Castagnoli)
+
+// join puts contents together. The result has no MD5 hash.
+func (s *Server) join(parts []*blob) (*blob, error) {
+	out := &blob{dir: s.dir}
+	for _, p := range parts {
+		out.crc = castagnoliParts.Combine(out.crc, p.crc, p.size)
+		out.size += p.size
+	}
+	var err error
+	if out.size > inMemory {
+		if err = out.spill(); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range parts {
+		switch {
+		case err != nil:
+		case out.file == nil:
+			out.mem = append(out.mem, p.mem...)
+		case p.path == "":
+			_, err = out.file.Write(p.mem)
+		default:
+			err = p.copyTo(out.file)
+		}
+	}
+	if err == nil {
+		err = out.seal()
+	}
+	if err != nil {
+		out.drop()
+		return nil, err
+	}
+	return out, nil
+}
+
+// copyTo has the kernel copy the file of a content.
+func (b *blob) copyTo(to *os.File) error {
+	f, err := os.Open(b.path)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	_, err = io.Copy(to, r)
+	defer f.Close()
+	_, err = io.Copy(to, f)
 	return err
 }
 

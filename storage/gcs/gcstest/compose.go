@@ -42,24 +42,21 @@ func (c *call) compose(bucketName, name string) error {
 	if err := c.s.kept(b.objects[name]); err != nil {
 		return err
 	}
-	data, components := c.s.newBlob(), 0
+	var sources []*blob
+	components := 0
 	for _, src := range in.SourceObjects {
 		o := b.objects[src.Name]
 		switch {
 		case o == nil, src.Generation != "" && src.Generation != strconv.FormatInt(o.generation, 10):
-			err = noObject(bucketName, src.Name)
+			return noObject(bucketName, src.Name)
 		case src.ObjectPreconditions.IfGenerationMatch != "" && src.ObjectPreconditions.IfGenerationMatch != strconv.FormatInt(o.generation, 10):
-			err = errCondition
-		default:
-			components += max(o.components, 1)
-			err = o.data.appendTo(data)
+			return errCondition
 		}
-		if err != nil {
-			data.drop()
-			return err
-		}
+		components += max(o.components, 1)
+		sources = append(sources, o.data)
 	}
-	if err := data.seal(); err != nil {
+	data, err := c.s.join(sources)
+	if err != nil {
 		return err
 	}
 	if want := in.Destination.CRC32C; want != "" && want != data.crc32c() {

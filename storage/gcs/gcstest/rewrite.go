@@ -37,15 +37,14 @@ func (c *call) rewrite(fromBucket, from, toBucket, to string) error {
 	if err := t.conds.check(b.objects[to], false); err != nil {
 		return err
 	}
-	data := c.s.newBlob()
-	err = src.data.appendTo(data)
-	if err == nil {
-		err = data.seal()
-	}
-	if err != nil {
-		data.drop()
+	if err := c.s.kept(b.objects[to]); err != nil {
 		return err
 	}
+	data, err := c.s.join([]*blob{src.data})
+	if err != nil {
+		return err
+	}
+	data.md5 = src.data.md5
 	a := src.attrs
 	if in.ContentType != "" || in.Metadata != nil { // new metadata replaces the source's
 		a = in

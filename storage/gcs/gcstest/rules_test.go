@@ -403,6 +403,130 @@ func TestMultipartOfXML(t *testing.T) {
 	c.hasNot("gone")
 }
 
+// TestListsOfXML pages through uploads and parts.
+func TestListsOfXML(t *testing.T) {
+	c := newClient(t, Options{})
+	between := func(text, from, to string) string {
+		_, rest, _ := strings.Cut(text, from)
+		value, _, _ := strings.Cut(rest, to)
+		return value
+	}
+	var ids []string
+	for _, name := range []string{"x/b", "x/a", "x0/c", "x/a"} {
+		c.now = c.now.Add(time.Hour)
+		_, text := c.want(200, "POST", "/b/"+name+"?uploads", nil)
+		ids = append(ids, between(text, "<UploadId>", "</UploadId>"))
+	}
+	seen := map[string]bool{}
+	var names []string
+	for query := "/b?uploads&prefix=x/&max-uploads=1"; ; {
+		_, text := c.want(200, "GET", query, nil)
+		if n := strings.Count(text, "<Upload>"); n != 1 {
+			t.Fatalf("a page of %d: %s", n, text)
+		}
+		seen[between(text, "<UploadId>", "</UploadId>")] = true
+		names = append(names, between(text, "<Key>", "</Key>"))
+		if between(text, "<Initiated>", "</Initiated>") < "2026-01-02T04" {
+			t.Errorf("no time of the beginning: %s", text)
+		}
+		if between(text, "<IsTruncated>", "</IsTruncated>") == "false" {
+			break
+		}
+		query = "/b?uploads&prefix=x/&max-uploads=1&key-marker=" + between(text, "<NextKeyMarker>", "</NextKeyMarker>") +
+			"&upload-id-marker=" + between(text, "<NextUploadIdMarker>", "</NextUploadIdMarker>")
+	}
+	if fmt.Sprint(names) != "[x/a x/a x/b]" || len(seen) != 3 || seen[ids[2]] {
+		t.Errorf("listed are %v, %v of %v", names, seen, ids)
+	}
+	// Without the id the marker is the whole name.
+	if _, text := c.want(200, "GET", "/b?uploads&key-marker=x/a", nil); strings.Contains(text, "<Key>x/a<") || !strings.Contains(text, "<Key>x/b<") {
+		t.Errorf("behind x/a: %s", text)
+	}
+	for _, n := range []string{"3", "1", "2"} {
+		c.want(200, "PUT", "/b/x/b?partNumber="+n+"&uploadId="+ids[0], []byte(n))
+	}
+	_, text := c.want(200, "GET", "/b/x/b?max-parts=2&uploadId="+ids[0], nil)
+	if between(text, "<NextPartNumberMarker>", "<") != "2" || strings.Count(text, "<Part>") != 2 {
+		t.Errorf("the first page of parts: %s", text)
+	}
+	_, text = c.want(200, "GET", "/b/x/b?max-parts=2&part-number-marker=2&uploadId="+ids[0], nil)
+	if between(text, "<PartNumber>", "<") != "3" || strings.Contains(text, "NextPart") {
+		t.Errorf("the second page of parts: %s", text)
+	}
+	c.want(400, "GET", "/b?uploads&max-uploads=0", nil)
+	c.want(400, "GET", "/b/x/b?max-parts=x&uploadId="+ids[0], nil)
+	c.want(501, "GET", "/b?uploads&delimiter=/", nil)
+	c.want(404, "GET", "/other?uploads", nil)
+}
+
+// TestRetention lets nothing be deleted, replaced or moved before its time.
+// Metadata may change.
+func TestRetention(t *testing.T) {
+	c := newClient(t, Options{Retention: time.Hour})
+	c.put("o", "content")
+	upload := "/upload/storage/v1/b/b/o?name=o&uploadType="
+	c.want(403, "DELETE", "/storage/v1/b/b/o/o", nil)
+	c.want(403, "POST", upload+"media", []byte("other"))
+	c.want(403, "POST", "/storage/v1/b/b/o/o/moveTo/o/p", nil)
+	c.want(403, "POST", "/storage/v1/b/b/o/o/compose", []byte(`{"sourceObjects":[{"name":"o"}]}`))
+	c.want(403, "POST", "/storage/v1/b/b/o/o/rewriteTo/b/b/o/o", nil)
+	at := c.session("")
+	c.want(403, "PUT", at, one, "Content-Range", fmt.Sprintf("bytes 0-%d/%d", quantum-1, quantum))
+	_, text := c.want(200, "POST", "/b/o?uploads", nil)
+	_, rest, _ := strings.Cut(text, "<UploadId>")
+	id, _, _ := strings.Cut(rest, "<")
+	h, _ := c.want(200, "PUT", "/b/o?partNumber=1&uploadId="+id, []byte("x"))
+	complete := []byte("<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>" + h.Get("ETag") + "</ETag></Part></CompleteMultipartUpload>")
+	c.want(403, "POST", "/b/o?uploadId="+id, complete)
+	c.has("o", "content")
+	_, text = c.want(200, "PATCH", "/storage/v1/b/b/o/o", []byte(`{"metadata":{"a":"b"}}`))
+	if got := field(t, text, "retentionExpirationTime"); got != "2026-01-02T04:04:05Z" {
+		t.Errorf("kept until %s", got)
+	}
+	c.now = c.now.Add(time.Hour)
+	c.want(200, "POST", "/b/o?uploadId="+id, complete)
+	c.has("o", "x")
+	c.now = c.now.Add(time.Hour)
+	c.want(204, "DELETE", "/storage/v1/b/b/o/o", nil)
+}
+
+// TestConditionsOfTwo has the preconditions of what touches two objects.
+func TestConditionsOfTwo(t *testing.T) {
+	for _, verb := range []struct{ name, path string }{
+		{"move", "/storage/v1/b/b/o/from/moveTo/o/to?"},
+		{"rewrite", "/storage/v1/b/b/o/from/rewriteTo/b/b/o/to?"},
+	} {
+		t.Run(verb.name, func(t *testing.T) {
+			c := newClient(t, Options{})
+			from, to := c.put("from", "new"), c.put("to", "old")
+			for query, status := range map[string]int{
+				"ifSourceGenerationMatch=1": 412, "ifSourceMetagenerationMatch=2": 412, "ifSourceGenerationNotMatch=" + from: 412,
+				"ifGenerationMatch=0": 412, "ifGenerationMatch=" + from: 412, "ifMetagenerationMatch=9": 412, "ifGenerationNotMatch=" + to: 412,
+				"ifGenerationMatch=x": 400,
+			} {
+				c.want(status, "POST", verb.path+query, nil)
+				c.has("from", "new")
+				c.has("to", "old")
+			}
+			_, text := c.want(200, "POST", verb.path+"ifSourceGenerationMatch="+from+"&ifGenerationMatch="+to, nil)
+			c.has("to", "new")
+			if out := text; verb.name == "move" && (field(t, out, "generation") <= to || field(t, out, "metageneration") != "1") {
+				t.Errorf("moved is %s", out)
+			}
+		})
+	}
+	c := newClient(t, Options{})
+	a := c.put("a", "x")
+	c.want(400, "POST", "/storage/v1/b/b/o/a/moveTo/o/a", nil)
+	c.want(404, "POST", "/storage/v1/b/b/o/none/moveTo/o/a", nil)
+	c.want(200, "POST", "/storage/v1/b/b/o/b/compose?ifGenerationMatch=0", []byte(`{"deleteSourceObjects":true,"sourceObjects":[{"name":"a","generation":"`+a+`"}]}`))
+	c.hasNot("a")
+	_, text := c.want(200, "GET", "/storage/v1/b/b/o/b", nil)
+	if field(t, text, "md5Hash") != "<nil>" || field(t, text, "componentCount") != "1" || field(t, text, "crc32c") != crcOf([]byte("x")) {
+		t.Errorf("composed is %s", text)
+	}
+}
+
 func TestToken(t *testing.T) {
 	c := newClient(t, Options{Token: "secret"})
 	c.want(401, "GET", "/storage/v1/b/b/o", nil)

@@ -203,14 +203,12 @@ func (c *call) assemble(u *upload) error {
 			return xmlInvalid("EntityTooSmall", "A part is too small.")
 		}
 	}
-	whole := c.s.newBlob()
+	var data []*blob
 	for _, p := range in.Part {
-		if err := u.parts[p.PartNumber].appendTo(whole); err != nil {
-			whole.drop()
-			return err
-		}
+		data = append(data, u.parts[p.PartNumber])
 	}
-	if err := whole.seal(); err != nil {
+	whole, err := c.s.join(data)
+	if err != nil {
 		return err
 	}
 	b := c.s.buckets[u.bucket]
