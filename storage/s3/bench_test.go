@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"hbackup/e2e/servers"
 	"hbackup/storage"
@@ -146,5 +147,55 @@ func BenchmarkBareGet(b *testing.B) {
 		if n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf); n != benchSize || err != nil {
 			b.Fatal(n, err)
 		}
+	})
+}
+
+const millionKeys = 1_000_000
+
+// perKey runs a listing of a million keys and reports keys per second of
+// processor time; the server is another process.
+func perKey(b *testing.B, list func() int) {
+	before := cpu()
+	for b.Loop() {
+		if n := list(); n != millionKeys {
+			b.Fatalf("%d keys", n)
+		}
+	}
+	b.ReportMetric(float64(b.N)*millionKeys/(cpu()-before).Seconds(), "keys/CPU-s")
+}
+
+// BenchmarkListMillion lists a million keys; BenchmarkListMillionSDK does it with
+// the paginator of the SDK.
+func BenchmarkListMillion(b *testing.B) {
+	s := startListServer(b, millionKeys)
+	perKey(b, func() (n int) {
+		for obj, err := range s.List(b.Context(), "", storage.ListOptions{}) {
+			if err != nil || obj.Size != int64(1000+n) {
+				b.Fatal(obj, err)
+			}
+			n++
+		}
+		return n
+	})
+}
+
+func BenchmarkListMillionSDK(b *testing.B) {
+	s := startListServer(b, millionKeys)
+	prefix := s.full("")
+	perKey(b, func() (n int) {
+		pages := awss3.NewListObjectsV2Paginator(s.client, &awss3.ListObjectsV2Input{Bucket: &s.c.Bucket, Prefix: &prefix})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, obj := range page.Contents {
+				if *obj.Size != int64(1000+n) {
+					b.Fatal(*obj.Key)
+				}
+				n++
+			}
+		}
+		return n
 	})
 }

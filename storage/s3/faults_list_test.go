@@ -28,7 +28,10 @@ func listKeys(t testing.TB, s *Store) ([]storage.Key, error) {
 	return keys, last
 }
 
-var contents = regexp.MustCompile(`(?s)<Contents>.*?</Contents>`)
+var (
+	keyCount = regexp.MustCompile("<KeyCount>[0-9]+</KeyCount>")
+	contents = regexp.MustCompile(`(?s)<Contents>.*?</Contents>`)
+)
 
 // TestListingThatLies has stores whose listings are wrong in ways that show: an
 // error, never a listing that looks whole.
@@ -64,14 +67,20 @@ func TestListingThatLies(t *testing.T) {
 		"no size": func(b []byte) []byte {
 			return regexp.MustCompile("<Size>[0-9]+</Size>").ReplaceAll(b, nil)
 		},
-		"cut off":  func(b []byte) []byte { return b[:len(b)/2] },
-		"not XML":  func(b []byte) []byte { return []byte("<html><body>It works!</body></html>") },
-		"nothing":  func(b []byte) []byte { return nil },
-		"an error": func(b []byte) []byte { return []byte(errorBody("AccessDenied")) },
+		"leaves out a key that it counts": nil,
+		"cut off":                         func(b []byte) []byte { return b[:len(b)/2] },
+		"not XML":                         func(b []byte) []byte { return []byte("<html><body>It works!</body></html>") },
+		"nothing":                         func(b []byte) []byte { return nil },
+		"an error":                        func(b []byte) []byte { return []byte(errorBody("AccessDenied")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == "ListObjectsV2" && p.rewrite(w, r, change)
+				return op == "ListObjectsV2" && p.rewrite(w, r, func(b []byte) []byte {
+					if change == nil {
+						return bytes.Replace(b, contents.Find(b), nil, 1)
+					}
+					return change(keyCount.ReplaceAll(b, nil)) // not every store counts
+				})
 			})
 			keys, err := listKeys(t, s)
 			if err == nil {
@@ -193,5 +202,34 @@ func TestDeleteAnswers(t *testing.T) {
 				t.Errorf("%q is left; want %q", got, tc.left)
 			}
 		})
+	}
+}
+
+// TestListingGoesOn breaks the answer of a page at each tenth of its bytes.
+func TestListingGoesOn(t *testing.T) {
+	s, direct, p := behind(t, nil)
+	for i := range 8 {
+		if err := putBytes(t, direct, storage.Key(fmt.Sprintf("k%d", i)), nil, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var length int64
+	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		return p.rewrite(w, r, func(b []byte) []byte { length = int64(len(b)); return b })
+	})
+	if _, err := listKeys(t, s); err != nil {
+		t.Fatal(err)
+	}
+	for tenth := range int64(10) {
+		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			if nth > 1 {
+				return false
+			}
+			return p.cutAnswer(t, w, r, length*tenth/10)
+		})
+		keys, err := listKeys(t, s)
+		if err != nil || fmt.Sprint(keys) != "[k0 k1 k2 k3 k4 k5 k6 k7]" {
+			t.Errorf("%d tenths: %s, %v", tenth, keys, err)
+		}
 	}
 }

@@ -2,8 +2,8 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"iter"
-	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,8 +19,11 @@ const pageSize = 1000
 
 // List yields the objects under the prefix in ascending order, one request for
 // each page. What a listing leaves out might be deleted as garbage or backed up
-// again, so a store that repeats keys, goes backwards or does not come to an end
-// is an error and not a shorter listing.
+// again, so a store that repeats keys, goes backwards, gives another number of
+// them than it says or does not come to an end is an error and not a shorter
+// listing. What a store leaves out in silence cannot be seen here: a backup then
+// copies a file once more, and verify reports every file that a manifest names and
+// the listing lacks.
 func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
 	return func(yield func(storage.Object, error) bool) {
 		l := &listing{s: s, prefix: s.full(prefix), left: opts.Limit}
@@ -55,6 +58,7 @@ type listing struct {
 	last   string // the name after which the next one must come
 	left   int    // objects that are still wanted; 0 means all
 	done   bool
+	page   page
 }
 
 // next gives the objects of the next page, which may be none.
@@ -72,21 +76,25 @@ func (l *listing) next(ctx context.Context) ([]storage.Object, error) {
 	if l.left > 0 && l.left < pageSize {
 		in.MaxKeys = aws.Int32(int32(l.left))
 	}
-	out, err := l.s.client.ListObjectsV2(ctx, in)
-	if err != nil && l.s.judge(err).kind == hbackup.KindNotFound {
+	_, err := l.s.client.ListObjectsV2(ctx, in, s3.WithAPIOptions(l.page.into))
+	if err != nil && hbackup.KindOf(err) == hbackup.KindOther && l.s.judge(err).kind == hbackup.KindNotFound {
 		// There is no bucket, or no S3 at all at the endpoint.
 		return nil, hbackup.E("list bucket", "", hbackup.KindUsage, err).WithHint("%s", verdicts["NoSuchBucket"].hint)
 	}
 	if err != nil {
+		var ours *hbackup.Error
+		if errors.As(err, &ours) {
+			return nil, ours
+		}
 		return nil, err
 	}
-	if out.IsTruncated == nil && out.Name == nil {
-		return nil, corrupt("the answer is no listing") // an empty one would look like an empty place
-	}
 	l.s.sawBucket()
-	objects := make([]storage.Object, 0, len(out.Contents))
-	for _, entry := range out.Contents {
-		obj, err := l.take(entry, out.EncodingType)
+	if n := int64(len(l.page.entries)); l.page.count >= 0 && l.page.count != n {
+		return nil, corrupt("the store says that a page has %d objects, and names %d", l.page.count, n)
+	}
+	objects := make([]storage.Object, 0, len(l.page.entries))
+	for _, e := range l.page.entries {
+		obj, err := l.take(e)
 		if err != nil {
 			return nil, err
 		}
@@ -99,52 +107,43 @@ func (l *listing) next(ctx context.Context) ([]storage.Object, error) {
 			return objects, nil
 		}
 	}
-	return objects, l.turn(out)
+	return objects, l.turn()
 }
 
-// turn prepares for the page behind out.
-func (l *listing) turn(out *s3.ListObjectsV2Output) error {
+// turn prepares for the next page.
+func (l *listing) turn() error {
 	switch {
-	case !aws.ToBool(out.IsTruncated):
+	case !l.page.truncated:
 		l.done = true
-	case aws.ToString(out.NextContinuationToken) == "":
+	case l.page.token == "":
 		return corrupt("the store says that there is more, but not where")
-	case len(out.Contents) == 0 && l.token != nil && *l.token == *out.NextContinuationToken:
+	case len(l.page.entries) == 0 && l.token != nil && *l.token == l.page.token:
 		return corrupt("the store gives the same empty page again")
 	default:
-		l.token = out.NextContinuationToken
+		token := l.page.token
+		l.token = &token
 	}
 	return nil
 }
 
 // take checks an entry and turns it into an object; one without a key is a
 // folder marker.
-func (l *listing) take(entry types.Object, encoding types.EncodingType) (storage.Object, error) {
-	name := aws.ToString(entry.Key)
-	if encoding == types.EncodingTypeUrl {
-		plain, err := url.QueryUnescape(name)
-		if err != nil {
-			return storage.Object{}, corrupt("the name %q is not encoded as announced", name)
-		}
-		name = plain
-	}
+func (l *listing) take(e entry) (storage.Object, error) {
 	switch {
-	case !strings.HasPrefix(name, l.prefix):
-		return storage.Object{}, corrupt("the store gave %q, which does not begin with %q", name, l.prefix)
-	case name <= l.last && l.last != "":
-		return storage.Object{}, corrupt("the store gave %q after %q", name, l.last)
-	case entry.Size == nil:
-		return storage.Object{}, corrupt("the store gave no size of %q", name)
+	case !strings.HasPrefix(e.name, l.prefix):
+		return storage.Object{}, corrupt("the store gave %q, which does not begin with %q", e.name, l.prefix)
+	case e.name <= l.last && l.last != "":
+		return storage.Object{}, corrupt("the store gave %q after %q", e.name, l.last)
 	}
-	l.last = name
-	if strings.HasSuffix(name, "/") {
+	l.last = e.name
+	if strings.HasSuffix(e.name, "/") {
 		return storage.Object{}, nil
 	}
-	key := name
+	key := e.name
 	if p := l.s.c.Prefix; p != "" {
-		key = strings.TrimPrefix(name, p+"/")
+		key = strings.TrimPrefix(key, p+"/")
 	}
-	return describe(storage.Key(key), *entry.Size, nil, entry.LastModified), nil
+	return storage.Object{Key: storage.Key(key), Size: e.size, Modified: e.modified}, nil
 }
 
 func corrupt(format string, args ...any) error {

@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	os.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	if keys := os.Getenv(listServerEnv); keys != "" {
+		serveListing(keys)
+	}
 	os.Exit(run(m))
 }
 

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -58,7 +59,7 @@ func firstSay(err error, keys *aws.CredentialsCache) aws.Ternary {
 		return aws.FalseTernary // an error of ours, such as a key that cannot be read
 	case errors.Is(err, errReleased), errors.As(err, new(stoppedError)), errors.As(err, &dns) && dns.IsNotFound:
 		return aws.FalseTernary
-	case errors.Is(err, errStalled):
+	case errors.Is(err, errStalled), errors.Is(err, io.ErrUnexpectedEOF):
 		return aws.TrueTernary
 	case errors.As(err, &api):
 		if _, expired := expiredCodes[api.ErrorCode()]; expired && keys != nil {
