@@ -1,12 +1,14 @@
 package s3
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"hbackup"
 	"hbackup/storage"
@@ -53,6 +55,9 @@ const (
 	EncryptionDefault Encryption = ""        // whatever the bucket says
 	EncryptionSSES3   Encryption = "AES256"  // keys of the store
 	EncryptionSSEKMS  Encryption = "aws:kms" // a key of the KMS; see Config.KMSKey
+	// EncryptionSSEC is by a key that every request carries and the store forgets;
+	// see Config.CustomerKey. Who loses it has lost the objects.
+	EncryptionSSEC Encryption = "customer"
 )
 
 // Config describes one location in S3. Only Bucket is required.
@@ -70,6 +75,14 @@ type Config struct {
 	StorageClass string // STANDARD_IA and so on; "" is the bucket's default
 	Encryption   Encryption
 	KMSKey       string // key id or ARN, with EncryptionSSEKMS only; "" is the bucket's key
+	// CustomerKey refers to the key of EncryptionSSEC, as the fields of Credentials
+	// do: 32 bytes in base64. It goes over https only.
+	CustomerKey string
+
+	// Tags are put on every object, at most ten.
+	Tags map[string]string
+	// RequesterPays agrees to pay for requests to somebody else's bucket.
+	RequesterPays bool
 
 	// Checksum is the store's dialect.
 	Checksum Checksum
@@ -111,8 +124,13 @@ type Credentials struct {
 	// are read again whenever the store says that the key has expired.
 	AccessKey, SecretKey, SessionToken string
 
-	// RoleARN is assumed with what the fields above give.
+	// RoleARN is assumed with what the fields above give, or, with TokenFile, with
+	// the token that is in it each time: a web identity, as Kubernetes hands out.
 	RoleARN, ExternalID, SessionName string
+	TokenFile                        string
+	// STSEndpoint is the URL of the service that knows roles, of another store than
+	// AWS.
+	STSEndpoint string
 }
 
 // Location gives the name of the configured place, s3://bucket/prefix.
@@ -166,16 +184,13 @@ func (c Config) validate() error {
 	if err := c.checkNames(); err != nil {
 		return fail("%w", err)
 	}
-	if c.Endpoint != "" {
-		u, err := url.Parse(c.Endpoint)
-		switch {
-		case err != nil:
-			return fail("the endpoint is not a URL") // its text might hold a password
-		case u.User != nil:
-			return fail("the endpoint holds a user name or password; name the key under credentials")
-		case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-			return fail("the endpoint %q must be http://host:port or https://host:port", c.Endpoint)
+	for what, endpoint := range map[string]string{"the endpoint": c.Endpoint, "the endpoint of STS": c.Credentials.STSEndpoint} {
+		if err := checkEndpoint(endpoint); err != nil {
+			return fail("%s %w", what, err)
 		}
+	}
+	if err := checkTags(c.Tags); err != nil {
+		return fail("%w", err)
 	}
 	switch c.Checksum {
 	case ChecksumCRC64NVME, ChecksumMD5, ChecksumNone:
@@ -183,13 +198,19 @@ func (c Config) validate() error {
 		return fail("unknown checksum dialect %q", c.Checksum)
 	}
 	switch c.Encryption {
-	case EncryptionDefault, EncryptionSSES3, EncryptionSSEKMS:
+	case EncryptionDefault, EncryptionSSES3, EncryptionSSEKMS, EncryptionSSEC:
 	default:
 		return fail("unknown encryption %q", c.Encryption)
 	}
 	switch {
 	case c.KMSKey != "" && c.Encryption != EncryptionSSEKMS:
 		return fail("a KMS key is set, but the encryption is not %s", EncryptionSSEKMS)
+	case (c.CustomerKey != "") != (c.Encryption == EncryptionSSEC):
+		return fail("a customer's key and the encryption %s go together", EncryptionSSEC)
+	case c.CustomerKey != "" && !isReference(c.CustomerKey):
+		return fail("a key must be given as env:NAME or file:/path, never as the key itself")
+	case c.CustomerKey != "" && strings.HasPrefix(c.Endpoint, "http:"):
+		return fail("a customer's key would go over plain http; use an https endpoint")
 	case c.PartSize < minPartSize || c.PartSize > maxPartSize:
 		return fail("the part size is %d bytes; S3 allows %d to %d", c.PartSize, minPartSize, int64(maxPartSize))
 	case c.Parallel < 1 || c.MaxAttempts < 1:
@@ -198,6 +219,38 @@ func (c Config) validate() error {
 		return fail("the memory of %d bytes does not hold one part of %d bytes", c.Memory, c.PartSize)
 	}
 	return c.Credentials.validate(fail)
+}
+
+func checkEndpoint(endpoint string) error {
+	if endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL") // its text might hold a password
+	case u.User != nil:
+		return errors.New("holds a user name or password; name the key under credentials")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return fmt.Errorf("%q must be http://host:port or https://host:port", endpoint)
+	}
+	return nil
+}
+
+// checkTags applies S3's rules.
+func checkTags(tags map[string]string) error {
+	if len(tags) > 10 {
+		return fmt.Errorf("%d tags are set; S3 takes ten", len(tags))
+	}
+	for name, value := range tags {
+		switch {
+		case name == "" || strings.HasPrefix(name, "aws:"):
+			return fmt.Errorf("%q is not a tag's name", name)
+		case utf8.RuneCountInString(name) > 128 || utf8.RuneCountInString(value) > 256:
+			return fmt.Errorf("the tag %.40q is too long; S3 takes names of 128 and values of 256 characters", name)
+		}
+	}
+	return nil
 }
 
 func (c Config) checkNames() error {
@@ -225,8 +278,13 @@ func (c Credentials) validate(fail func(string, ...any) error) error {
 			return fail("a key must be given as env:NAME or file:/path, never as the key itself")
 		}
 	}
-	if c.RoleARN == "" && (c.ExternalID != "" || c.SessionName != "") {
-		return fail("an external id or session name is set, but no role")
+	switch {
+	case c.RoleARN == "" && (c.ExternalID != "" || c.SessionName != "" || c.TokenFile != "" || c.STSEndpoint != ""):
+		return fail("settings of a role are there, but no role")
+	case c.TokenFile != "" && (c.ExternalID != "" || c.AccessKey != "" || c.Profile != ""):
+		return fail("a role by web identity takes neither a key, nor a profile, nor an external id")
+	case c.Profile != "" && c.AccessKey != "":
+		return fail("a profile and a key are set; keep one of the two")
 	}
 	return nil
 }

@@ -41,13 +41,9 @@ func (p *put) inParts(ctx context.Context) (time.Time, error) {
 func (p *put) create(ctx context.Context) (id string, again bool, err error) {
 	in := &s3.CreateMultipartUploadInput{
 		Bucket: &p.c.Bucket, Key: &p.name,
-		ContentType:          aws.String("application/octet-stream"),
-		Metadata:             map[string]string{stampName: p.stamp},
-		StorageClass:         types.StorageClass(p.c.StorageClass),
-		ServerSideEncryption: types.ServerSideEncryption(p.c.Encryption),
-	}
-	if p.c.KMSKey != "" {
-		in.SSEKMSKeyId = &p.c.KMSKey
+		ContentType:  aws.String("application/octet-stream"),
+		Metadata:     map[string]string{stampName: p.stamp},
+		StorageClass: types.StorageClass(p.c.StorageClass),
 	}
 	if p.c.Checksum == ChecksumCRC64NVME {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc64nvme

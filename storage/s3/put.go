@@ -149,14 +149,10 @@ func (p *put) putOnce(ctx context.Context, buf []byte) (modified time.Time, agai
 func (p *put) putInput(buf []byte) *s3.PutObjectInput {
 	in := &s3.PutObjectInput{
 		Bucket: &p.c.Bucket, Key: &p.name,
-		Body:                 newReplaced(buf),
-		ContentType:          aws.String("application/octet-stream"),
-		Metadata:             map[string]string{stampName: p.stamp},
-		StorageClass:         types.StorageClass(p.c.StorageClass),
-		ServerSideEncryption: types.ServerSideEncryption(p.c.Encryption),
-	}
-	if p.c.KMSKey != "" {
-		in.SSEKMSKeyId = &p.c.KMSKey
+		Body:         newReplaced(buf),
+		ContentType:  aws.String("application/octet-stream"),
+		Metadata:     map[string]string{stampName: p.stamp},
+		StorageClass: types.StorageClass(p.c.StorageClass),
 	}
 	if p.opts.IfAbsent {
 		in.IfNoneMatch = aws.String("*")

@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"hbackup"
 	"hbackup/storage"
@@ -49,7 +46,11 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if c.Wrap != nil {
 		do.rt = c.Wrap(transport)
 	}
-	base, err := loadConfig(ctx, &c, do)
+	base, err := loadConfig(ctx, &c, transport.TLSClientConfig.RootCAs)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := c.headers()
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +58,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		peers: &peers{least: c.hedge}}
 	s.client = s3.NewFromConfig(base, func(o *s3.Options) {
 		o.HTTPClient = do
+		o.APIOptions = append(o.APIOptions, headers.add)
 		o.UsePathStyle = c.PathStyle
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
@@ -67,40 +69,6 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		o.Retryer = newRetryer(c, keys)
 	})
 	return s, nil
-}
-
-// loadConfig gives the SDK's configuration with its credentials. It sets the
-// region in c to the one that is used.
-func loadConfig(ctx context.Context, c *Config, client aws.HTTPClient) (aws.Config, error) {
-	opts := []func(*awsconfig.LoadOptions) error{awsconfig.WithDefaultRegion(DefaultRegion), awsconfig.WithLogger(sdkLogger{c.Logger})}
-	if c.Region != "" {
-		opts = append(opts, awsconfig.WithRegion(c.Region))
-	}
-	if c.Credentials.Profile != "" {
-		opts = append(opts, awsconfig.WithSharedConfigProfile(c.Credentials.Profile))
-	}
-	if c.Credentials.AccessKey != "" {
-		opts = append(opts, awsconfig.WithCredentialsProvider(references{c.Credentials}))
-	}
-	base, err := awsconfig.LoadDefaultConfig(ctx, opts...)
-	if err != nil {
-		return aws.Config{}, hbackup.E("load AWS configuration", string(c.Location()), hbackup.KindUsage, err)
-	}
-	c.Region = base.Region
-	if arn := c.Credentials.RoleARN; arn != "" {
-		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(base), arn, func(o *stscreds.AssumeRoleOptions) {
-			if id := c.Credentials.ExternalID; id != "" {
-				o.ExternalID = &id
-			}
-			if o.RoleSessionName = c.Credentials.SessionName; o.RoleSessionName == "" {
-				o.RoleSessionName = "hbackup"
-			}
-		})
-		base.Credentials = aws.NewCredentialsCache(provider, func(o *aws.CredentialsCacheOptions) {
-			o.ExpiryWindow = 5 * time.Minute
-		})
-	}
-	return base, nil
 }
 
 // Client gives the SDK's client that the store itself uses, for requests that the

@@ -87,6 +87,9 @@ func (d *doer) patience(req *http.Request) time.Duration {
 
 // Do sends one attempt. It follows no redirection: the signature would be wrong.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != "https" && req.Header.Get(customerKeyHeader) != "" {
+		return nil, errKeyInTheOpen // the endpoint came from the environment or a profile
+	}
 	pass, err := d.gate.enter(req.Context())
 	if err != nil {
 		return nil, err
