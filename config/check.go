@@ -105,17 +105,7 @@ func (l *loader) checkLocation(loc *Location) {
 	}
 	l.absolute(path+".ca_file", loc.CAFile)
 	l.absolute(path+".credentials_file", loc.CredentialsFile)
-	switch a, s, t := loc.Credentials.AccessKey.IsSet(), loc.Credentials.SecretKey.IsSet(), loc.Credentials.SessionToken.IsSet(); {
-	case a && !s:
-		l.add(l.originOf(path+".credentials"), path+".credentials", "set both or neither", "access_key is set without secret_key")
-	case s && !a:
-		l.add(l.originOf(path+".credentials"), path+".credentials", "set both or neither", "secret_key is set without access_key")
-	case t && !a:
-		l.add(l.originOf(path+".credentials"), path+".credentials", "set access_key and secret_key too", "session_token is set without access_key")
-	}
-	if loc.SSE.KMSKey != "" && loc.SSE.Mode != "kms" {
-		l.add(l.originOf(path+".sse.kms_key"), path+".sse.kms_key", "set sse.mode to kms", "the key is set, but sse.mode is %s", loc.SSE.Mode)
-	}
+	l.checkS3(loc, path)
 }
 
 // checkWebHDFS looks at the keys that go with the key webhdfs.

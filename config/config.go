@@ -122,7 +122,16 @@ type Location struct {
 
 	StorageClass string `key:"storage_class" only:"s3,gs" doc:"Storage class of the files; empty means the bucket's own." example:"STANDARD_IA"`
 	SSE          SSE    `key:"sse" only:"s3" doc:"Encryption by the store."`
+	Tags         []Tag  `key:"tags" only:"s3" doc:"Tags of every object, each as name=value; ten at most." example:"[team=hbase, env=prod]"`
 	PartSize     Size   `key:"part_size" only:"s3,gs" default:"16MiB" min:"5MiB" max:"5GiB" doc:"Size of the parts of a multipart upload; on gs:// of the chunks of a resumable one, then a multiple of 256 KiB and 1 GiB at most."`
+
+	ParallelParts int  `key:"parallel_parts" only:"s3" default:"4" min:"1" max:"64" doc:"Parts of one object in flight at once."`
+	UploadBuffers Size `key:"upload_buffers" only:"s3" defaultdoc:"(parallel_parts + 1) × part_size" min:"5MiB" max:"1TiB" doc:"Memory for what is being uploaded, of all files together; at least part_size."`
+
+	RequesterPays bool   `key:"requester_pays" only:"s3" default:"false" doc:"Agree to pay for requests to a bucket of another account that asks for it."`
+	Checksum      string `key:"checksum" only:"s3" enum:"crc64nvme,md5,none" default:"crc64nvme" doc:"How the store is told what an object's bytes must be; md5 is for services that refuse the newer headers and takes much more processor time, none for those that refuse both."`
+	ContentMD5    bool   `key:"content_md5" only:"s3" default:"false" doc:"Send Content-MD5 with batch deletes, which some services insist on."`
+	SignPayload   bool   `key:"sign_payload" only:"s3" default:"false" doc:"Put the SHA-256 of every body into its signature, for services that demand it (XAmzContentSHA256Mismatch); it takes most of a core."`
 
 	NameNodes       []HostPort   `key:"namenodes" only:"hdfs" port:"8020" doc:"The name nodes when url names an HDFS nameservice instead of a host." example:"[nn1:8020, nn2:8020]"`
 	User            string       `key:"user" only:"hdfs" defaultdoc:"as the HDFS client finds it: HADOOP_USER_NAME, then the operating system's user" doc:"User name given to HDFS (SIMPLE authentication)." example:"backup"`
@@ -140,12 +149,24 @@ type Credentials struct {
 	AccessKey    Secret `key:"access_key" doc:"Access key id."`
 	SecretKey    Secret `key:"secret_key" doc:"Secret access key."`
 	SessionToken Secret `key:"session_token" doc:"Session token of temporary credentials."`
+	Profile      string `key:"profile" doc:"Profile of the AWS configuration files, in place of a key." example:"backup"`
+	Role         Role   `key:"role" doc:"A role that is assumed with the above, or by web identity."`
+}
+
+// Role is a role of AWS's security token service, or of one like it.
+type Role struct {
+	ARN         string   `key:"arn" doc:"The role to assume; its keys are renewed before they expire." example:"arn:aws:iam::123456789012:role/backup"`
+	ExternalID  string   `key:"external_id" doc:"External id that the role's owner asks for."`
+	SessionName string   `key:"session_name" defaultdoc:"hbackup" doc:"Name of the session, as the audit log shows it."`
+	TokenFile   string   `key:"token_file" doc:"File with a web identity token; the role is then assumed by it and without a key. It is read again for each renewal." example:"/var/run/secrets/token"`
+	Endpoint    Endpoint `key:"endpoint" defaultdoc:"AWS's, in the region" doc:"Address of the token service of a service that is not AWS." example:"https://sts.example.org"`
 }
 
 // SSE is server-side encryption.
 type SSE struct {
-	Mode   string `key:"mode" enum:"none,aes256,kms" default:"none" doc:"none leaves it to the bucket; aes256 uses the store's own key; kms a key of its key service."`
-	KMSKey string `key:"kms_key" doc:"Key id or ARN; only with mode kms." example:"alias/backups"`
+	Mode        string `key:"mode" enum:"none,aes256,kms,customer" default:"none" doc:"none leaves it to the bucket; aes256 uses the store's own key; kms a key of its key service; customer a key of yours, which goes with every request and which the store forgets."`
+	KMSKey      string `key:"kms_key" doc:"Key id or ARN; only with mode kms." example:"alias/backups"`
+	CustomerKey Secret `key:"customer_key" doc:"32 bytes in base64; only with mode customer, and over https. Without it the backups cannot be read by anybody, so keep a copy elsewhere."`
 }
 
 // Copy bounds the copying of files.

@@ -44,6 +44,17 @@ locations:
     sse: {mode: kms, kms_key: alias/x}
     part_size: 32MiB
     limits: {upload: 50MiB/s, download: 100MiB/s, requests: 200, concurrency: 16}
+    tags: [team=h base, env=]
+    parallel_parts: 6
+    upload_buffers: 1GiB
+    requester_pays: true
+    checksum: md5
+    content_md5: true
+    sign_payload: true
+  aws:
+    url: s3://other-bucket
+    credentials: {profile: backup, role: {arn: "arn:aws:iam::1:role/x", external_id: e, session_name: s, endpoint: "https://sts.example.org"}}
+    sse: {mode: customer, customer_key: {file: /nonexistent/key}}
   old: {url: "file:///srv/backup"}
   spare: {url: "file:///srv/spare"}
   dfs: {url: "hdfs://ns/backup", namenodes: [nn8, "nn9:9000"], user: backup, replication: 2, block_size: 256MiB, webhdfs: ["https://nn8:9871", "https://nn9"], delegation_token: {file: /nonexistent/token}}
@@ -151,9 +162,24 @@ func TestEveryKeyIsRead(t *testing.T) {
 		PartSize:     32 << 20,
 		RetryFor:     15 * time.Second, // of no meaning here
 		Limits:       Limits{Upload: 50 << 20, Download: 100 << 20, Requests: 200, Concurrency: 16},
+		Tags:         []Tag{{"team", "h base"}, {"env", ""}}, ParallelParts: 6, UploadBuffers: 1 << 30,
+		RequesterPays: true, Checksum: "md5", ContentMD5: true, SignPayload: true,
 	}
 	if got := c.Locations["main"]; !reflect.DeepEqual(got, wantMain) {
 		t.Errorf("main\ngot  %+v\nwant %+v", got, wantMain)
+	}
+	wantAWS := &Location{
+		Name: "aws",
+		URL:  URL{"s3", "other-bucket", ""},
+		Credentials: Credentials{Profile: "backup", Role: Role{
+			ARN: "arn:aws:iam::1:role/x", ExternalID: "e", SessionName: "s", Endpoint: "https://sts.example.org"}},
+		SSE:           SSE{Mode: "customer", CustomerKey: Secret{File: "/nonexistent/key"}},
+		PartSize:      16 << 20,
+		ParallelParts: 4, Checksum: "crc64nvme",
+		RetryFor: 15 * time.Second,
+	}
+	if got := c.Locations["aws"]; !reflect.DeepEqual(got, wantAWS) {
+		t.Errorf("aws\ngot  %+v\nwant %+v", got, wantAWS)
 	}
 	wantDFS := &Location{
 		Name:        "dfs",
@@ -168,6 +194,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 
 		DelegationToken: Secret{File: "/nonexistent/token"},
 		RetryFor:        15 * time.Second,
+		ParallelParts:   4, Checksum: "crc64nvme", // of no meaning here
 	}
 	if got := c.Locations["dfs"]; !reflect.DeepEqual(got, wantDFS) {
 		t.Errorf("dfs\ngot  %+v\nwant %+v", got, wantDFS)
@@ -180,6 +207,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		SSE:             SSE{Mode: "none"},
 		PartSize:        8 << 20,
 		RetryFor:        15 * time.Second,
+		ParallelParts:   4, Checksum: "crc64nvme",
 	}
 	if got := c.Locations["gcs"]; !reflect.DeepEqual(got, wantGCS) {
 		t.Errorf("gcs\ngot  %+v\nwant %+v", got, wantGCS)
@@ -268,6 +296,9 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"locations.dfs.webhdfs": "https://nna:9871,https://nnb:9871", "locations.dfs.delegation_token.file": "/key",
 		"locations.main.limits.upload": "1MiB/s", "locations.main.limits.download": "2MiB/s", "locations.main.limits.requests": "7", "locations.main.limits.concurrency": "8",
 		"locations.old.retry_for": "2m", "log.trace_store": "/t",
+		"locations.main.tags": "a=b,c=d", "locations.main.parallel_parts": "7", "locations.main.upload_buffers": "2GiB", "locations.main.requester_pays": "false",
+		"locations.main.checksum": "none", "locations.main.content_md5": "false", "locations.main.sign_payload": "false",
+		"locations.aws.credentials.role.token_file": "", "locations.aws.credentials.role.endpoint": "https://x", "locations.aws.sse.customer_key.file": "/key",
 		"copy.concurrency": "9", "copy.verify_hfile_checksums": "true", "index.enabled": "false", "index.directory": "/index", "log.level": "warn", "log.format": "text",
 	}
 	l := &loader{names: map[string][]string{"clusters": {"prod"}, "locations": {"main"}}}
@@ -281,7 +312,14 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		if strings.Contains(path, ".delegation_token.") {
 			only = "hdfs" // as its parent
 		}
+		for _, part := range []string{".credentials.profile", ".credentials.role.", ".sse.customer_key"} {
+			if strings.Contains(path, part) {
+				only = "s3 without a key"
+			}
+		}
 		switch only {
+		case "s3 without a key":
+			path = strings.Replace(path, "main", "aws", 1)
 		case "hdfs":
 			path = strings.Replace(path, "main", "dfs", 1)
 		case "file":

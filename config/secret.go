@@ -26,6 +26,7 @@ func (loc *Location) Secrets() iter.Seq2[string, Secret] {
 		_ = yield("credentials.access_key", loc.Credentials.AccessKey) &&
 			yield("credentials.secret_key", loc.Credentials.SecretKey) &&
 			yield("credentials.session_token", loc.Credentials.SessionToken) &&
+			yield("sse.customer_key", loc.SSE.CustomerKey) &&
 			yield("delegation_token", loc.DelegationToken)
 	}
 }

@@ -61,18 +61,40 @@ func s3Config(loc *config.Location, log *slog.Logger) s3.Config {
 		PathStyle: loc.PathStyle,
 		CAFile:    loc.CAFile,
 		Credentials: s3.Credentials{
+			Profile:      loc.Credentials.Profile,
 			AccessKey:    reference(loc.Credentials.AccessKey),
 			SecretKey:    reference(loc.Credentials.SecretKey),
 			SessionToken: reference(loc.Credentials.SessionToken),
+			RoleARN:      loc.Credentials.Role.ARN,
+			ExternalID:   loc.Credentials.Role.ExternalID,
+			SessionName:  loc.Credentials.Role.SessionName,
+			TokenFile:    loc.Credentials.Role.TokenFile,
+			STSEndpoint:  string(loc.Credentials.Role.Endpoint),
 		},
 		StorageClass: loc.StorageClass,
 		Encryption: map[string]s3.Encryption{
-			"none": s3.EncryptionDefault, "aes256": s3.EncryptionSSES3, "kms": s3.EncryptionSSEKMS,
+			"none": s3.EncryptionDefault, "aes256": s3.EncryptionSSES3, "kms": s3.EncryptionSSEKMS, "customer": s3.EncryptionSSEC,
 		}[loc.SSE.Mode],
-		KMSKey:   loc.SSE.KMSKey,
-		PartSize: int64(loc.PartSize),
-		Logger:   log,
+		KMSKey:        loc.SSE.KMSKey,
+		CustomerKey:   reference(loc.SSE.CustomerKey),
+		Tags:          tags(loc.Tags),
+		RequesterPays: loc.RequesterPays,
+		Checksum:      s3.Checksum(loc.Checksum),
+		DeleteMD5:     loc.ContentMD5,
+		SignPayload:   loc.SignPayload,
+		PartSize:      int64(loc.PartSize),
+		Parallel:      loc.ParallelParts,
+		Memory:        int64(loc.UploadBuffers),
+		Logger:        log,
 	}
+}
+
+func tags(list []config.Tag) map[string]string {
+	out := map[string]string{}
+	for _, t := range list {
+		out[t.Name] = t.Value
+	}
+	return out
 }
 
 func gcsConfig(loc *config.Location) gcs.Config {
