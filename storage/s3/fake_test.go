@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -200,15 +199,3 @@ func (u *fakeUpload) assemble(body string) (size int64, code string) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
-// without gives the operations that lack the header.
-func without(headers map[string]string) []string {
-	var out []string
-	for op, v := range headers {
-		if v == "" {
-			out = append(out, op)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
