@@ -15,6 +15,8 @@ import (
 	"hbackup"
 )
 
+const handshakeTimeout = 10 * time.Second
+
 // newTransport gives the HTTP transport of one store. Connections are HTTP/1:
 // parts go out side by side, and one connection each is faster than streams that
 // share one. A peer that vanished without a word is found by keep-alives.
@@ -26,7 +28,7 @@ func newTransport(c Config) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           lendingDial(dialer.DialContext),
-		TLSHandshakeTimeout:   10 * time.Second,
+		TLSHandshakeTimeout:   handshakeTimeout,
 		ExpectContinueTimeout: 2 * time.Second,
 		IdleConnTimeout:       60 * time.Second,
 		MaxIdleConnsPerHost:   256,
@@ -37,7 +39,7 @@ func newTransport(c Config) (*http.Transport, error) {
 		Protocols:             new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)
-	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true, NextProtos: []string{"http/1.1"}}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
@@ -52,6 +54,7 @@ func newTransport(c Config) (*http.Transport, error) {
 		}
 		t.TLSClientConfig.RootCAs = roots
 	}
+	t.DialTLSContext = secureDial(dialer.DialContext, t.TLSClientConfig)
 	return t, nil
 }
 
