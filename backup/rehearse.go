@@ -17,13 +17,14 @@ const longestRun = 48 * time.Hour
 
 // rehearse begins an upload and gives it up, where the store knows uploads. So a
 // right that is missing, and a rule of the store that would drop uploads under the
-// run's hands, are found before a byte is sent.
+// run's hands, are found before a byte is sent. All runs do it under one key, so
+// that what one that died in between has left is found and given up by the next.
 func (r *run) rehearse(ctx context.Context) error {
 	h, ok := storage.HolderOf(r.location)
 	if !ok {
 		return nil
 	}
-	key := storage.Key(catalog.ProbePrefix + rand.Text())
+	key := storage.Key(catalog.ProbePrefix + "rehearsal")
 	t, err := h.OpenUpload(ctx, key, rand.Text())
 	if hbackup.IsKind(err, hbackup.KindUnsupported) && r.choice.Protocol != committer.ProtocolDeferred {
 		return nil // small files need no uploads
@@ -36,7 +37,22 @@ func (r *run) rehearse(ctx context.Context) error {
 	if err := h.DropUpload(dctx, t); err != nil {
 		return hbackup.E("try out giving up an upload", string(r.location.Location()), hbackup.KindOther, err)
 	}
+	r.dropRehearsals(dctx, h, key)
 	return r.mayLast(t)
+}
+
+// dropRehearsals gives up what others have begun. One that is at it meanwhile does
+// not mind: its own has shown what it should, and may be given up twice.
+func (r *run) dropRehearsals(ctx context.Context, h storage.Holder, key storage.Key) {
+	left, err := h.OpenUploads(ctx, key)
+	for _, t := range left {
+		if derr := h.DropUpload(ctx, t); err == nil {
+			err = derr
+		}
+	}
+	if err != nil {
+		r.opts.Log.Debug("uploads that were only tried out may be left", "key", key, "error", err)
+	}
 }
 
 // mayLast looks whether the store keeps an upload as long as the run may need it.
