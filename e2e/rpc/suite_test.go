@@ -68,6 +68,7 @@ func TestHBase26(t *testing.T) { run(t, servers.HBase26, append(append([]check{}
 func TestHBase30(t *testing.T) { run(t, servers.HBase30, every) }
 
 func run(t *testing.T, v servers.Version, checks []check) {
+	t.Parallel() // much of the time is waiting for HBase
 	c := servers.ForTest(t).Cluster(servers.ClusterOptions{Version: v, LocalRoot: true, RegionServers: 2})
 	w := &world{cluster: c, version: v, config: rpc.Config{ZooKeeper: []string{c.ZooKeeper()}, User: "tester"}}
 	w.Client = dial(t, w.config)

@@ -29,6 +29,7 @@ const fixturesEnv = "HBACKUP_SNAPSHOT_FIXTURES"
 func TestComposedSnapshotsAreCloned(t *testing.T) {
 	for _, v := range []servers.Version{servers.HBase26, servers.HBase24, servers.HBase25, servers.HBase30} {
 		t.Run(string(v), func(t *testing.T) {
+			t.Parallel() // much of the time is waiting for HBase
 			c := servers.ForTest(t).Cluster(servers.ClusterOptions{Version: v, LocalRoot: true, HBase: servers.EagerCleaners()})
 			fsys, root, err := rootfs.Open(t.Context(), c.Root(), rootfs.Config{})
 			must(t, err)
