@@ -157,11 +157,11 @@ func (x exception) class() string {
 // maxException bounds the text of an exception, with its trace.
 const maxException = 1 << 20
 
-func readException(r io.Reader) (x exception, ok bool) {
+func readException(b []byte) (x exception, ok bool) {
 	var a struct {
 		RemoteException *exception `json:"RemoteException"`
 	}
-	if json.NewDecoder(io.LimitReader(r, maxException)).Decode(&a) != nil || a.RemoteException == nil {
+	if json.Unmarshal(b, &a) != nil || a.RemoteException == nil {
 		return x, false
 	}
 	return *a.RemoteException, a.RemoteException.class() != ""

@@ -66,10 +66,10 @@ func redirect(from *url.URL, resp *http.Response) (*url.URL, error) {
 	case to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || to.User != nil:
 		return nil, fmt.Errorf("a redirect leads to %q", to.Scheme+"://"+to.Hostname())
 	case from.Scheme == "https" && to.Scheme == "http":
-		return nil, hbackup.Errorf("follow", to.Scheme+"://"+to.Host, hbackup.KindRefused, "the name node is reached over https and redirects to http").
+		return nil, hbackup.Errorf("follow", "", hbackup.KindRefused, "%s is reached over https and redirects to http://%s", from.Host, to.Host).
 			WithHint("serve the data nodes over https, too (dfs.http.policy=HTTPS_ONLY)")
 	case !strings.HasPrefix(to.EscapedPath(), prefix+"/"):
-		return nil, hbackup.Errorf("follow", to.Scheme+"://"+to.Host, hbackup.KindUnsupported, "the redirect does not lead to WebHDFS").
+		return nil, hbackup.Errorf("follow", "", hbackup.KindUnsupported, "%s redirects to %s, and not to WebHDFS", from.Host, to.Host).
 			WithHint("give the address under which WebHDFS itself is served, as http://nn1:9870")
 	}
 	return to, nil
@@ -158,7 +158,11 @@ func isConnectionFailure(err error) bool {
 // it tells, or else its status.
 func (h *FS) refusal(op, path string, resp *http.Response) error {
 	uri, host := h.uri(path), resp.Request.URL.Host
-	if x, ok := readException(resp.Body); ok {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxException))
+	if err != nil { // what it says of a file is not to be taken from the status alone
+		return h.failure(resp.Request.Context(), op, path, &exchangeError{host, withoutURL(err), true})
+	}
+	if x, ok := readException(body); ok {
 		e := hadoop.Explain(op, uri, x.class(), x.Message)
 		if resp.StatusCode == http.StatusUnauthorized {
 			e.Kind = hbackup.KindDenied

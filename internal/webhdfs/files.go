@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"hbackup"
@@ -35,7 +36,7 @@ func (h *FS) direct(resp *http.Response) error {
 	if to, err := resp.Location(); err == nil {
 		at = "to " + to.Scheme + "://" + to.Host
 	}
-	return hbackup.Errorf("ask", resp.Request.URL.Scheme+"://"+resp.Request.URL.Host, hbackup.KindUnsupported, "it redirects %s", at).
+	return hbackup.Errorf("ask", "", hbackup.KindUnsupported, "%s redirects %s", resp.Request.URL.Host, at).
 		WithHint("give the address under which WebHDFS itself is served, with its scheme")
 }
 
@@ -63,17 +64,26 @@ func (h *FS) ReadDirPage(ctx context.Context, p, after string) (infos []files.In
 		if err != nil {
 			return nil, err
 		}
+		// HttpFS gives the whole directory each time.
+		batch = slices.DeleteFunc(batch, func(f files.Info) bool { return after != "" && !comesAfter(f.Name, after) })
 		if n := len(batch); n > 0 {
-			if batch[n-1].Name == after {
-				return nil, hbackup.Errorf(op, h.uri(p), hbackup.KindCorrupt, "the name node lists %q after itself", after)
-			}
 			after = batch[n-1].Name
 		} else if left > 0 {
-			return nil, hbackup.Errorf(op, h.uri(p), hbackup.KindUnsupported, "a page of the listing has no file and no directory")
+			return nil, hbackup.Errorf(op, h.uri(p), hbackup.KindUnsupported, "a page of the listing has nothing new")
 		}
 		infos = append(infos, batch...)
 	}
 	return infos[:min(len(infos), files.PageSize)], nil
+}
+
+// comesAfter compares names as the name node orders them.
+func comesAfter(a, b string) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return int8(a[i]) > int8(b[i])
+		}
+	}
+	return len(a) > len(b)
 }
 
 // MkdirAll makes a directory and its parents.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path"
+	"strings"
 
 	"hbackup"
 	"hbackup/internal/files"
@@ -36,6 +37,9 @@ func (h *FS) Publish(ctx context.Context, file files.Info, to string, replace bo
 		return err
 	}
 	if h.gateway.Load() {
+		if strings.TrimSpace(to) != to {
+			return hbackup.Errorf(op, h.uri(to), hbackup.KindUnsupported, "HttpFS would drop the space at the end of the name")
+		}
 		there, err := h.Stat(ctx, to)
 		if !hbackup.IsKind(err, hbackup.KindNotFound) {
 			if err == nil {
@@ -66,9 +70,9 @@ func (h *FS) Publish(ctx context.Context, file files.Info, to string, replace bo
 			return h.inTheWay(there, to, replace)
 		case statErr != nil && !hbackup.IsKind(statErr, hbackup.KindNotFound) && (unknown || losses > 0 || err == nil):
 			return statErr
-		case done == renamedOrMoved: // and gone since, or replaced: both are somebody's later work
-			return nil
-		case losses > 0 && hbackup.IsKind(err, hbackup.KindNotFound):
+		case done == renamedOrMoved:
+			return hbackup.Errorf(op, h.uri(to), hbackup.KindUnavailable, "it cannot be told whether it was done: HttpFS says so, and the file is not there")
+		case losses > 0 && (err == nil || hbackup.IsKind(err, hbackup.KindNotFound)):
 			// An answer was lost, and the file is under neither name any more.
 			return hbackup.Errorf(op, h.uri(to), hbackup.KindUnavailable, "it cannot be told whether it was done: the name node's answer was lost and the file is gone")
 		case err == nil: // HttpFS says no, and nothing is there: so the parent is missing, or the file
