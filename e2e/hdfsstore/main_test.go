@@ -33,10 +33,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run starts an HDFS with blocks of 1 MiB, so that files have many.
+// zone is an encryption zone of the HDFS.
+const zone = "/zone"
+
+// run starts an HDFS with blocks of 1 MiB, so that files have many, and with as many
+// data nodes as the smallest erasure code wants.
 func run(m *testing.M) (int, error) {
 	var err error
-	cluster, err = servers.StartHDFS(context.Background(), servers.HDFSOptions{Extra: servers.Settings{
+	cluster, err = servers.StartHDFS(context.Background(), servers.HDFSOptions{DataNodes: 3, Zone: zone, Extra: servers.Settings{
 		"dfs.blocksize": "1048576", "dfs.permissions.enabled": "true",
 	}})
 	if err != nil {

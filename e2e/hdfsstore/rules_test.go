@@ -45,7 +45,7 @@ func raw(t *testing.T) *client.FS {
 	return fs
 }
 
-func pathOf(t *testing.T) string { return strings.TrimPrefix(directory(t), cluster.URI()) }
+func pathOf(t testing.TB) string { return strings.TrimPrefix(directory(t), cluster.URI()) }
 
 // leave makes a file that is whole, or still open as a killed writer leaves it.
 func leave(t *testing.T, fs *client.FS, path string, whole bool) {
@@ -231,22 +231,6 @@ func TestNotTheOwner(t *testing.T) {
 	must(t, s.Delete(t.Context(), "d/e/a"))
 	_, err := fs.Stat(t.Context(), pathOf(t)+"/d")
 	wantKind(t, err, hbackup.KindNotFound)
-}
-
-// TestErasureCoded: a directory whose files could not be read is refused before
-// anything of the body is taken.
-func TestErasureCoded(t *testing.T) {
-	fs := raw(t)
-	must(t, fs.MkdirAll(t.Context(), pathOf(t)))
-	webhdfs(t, "PUT", "/", "op=ENABLEECPOLICY&ecpolicy=XOR-2-1-1024k")
-	webhdfs(t, "PUT", pathOf(t), "op=SETECPOLICY&ecpolicy=XOR-2-1-1024k")
-	s := openAt(t, directory(t), hdfs.Config{User: cluster.User()})
-	body := strings.NewReader("x")
-	_, err := s.Put(t.Context(), "a", body, storage.PutOptions{Size: 1})
-	wantKind(t, err, hbackup.KindUnsupported)
-	if !strings.Contains(hbackup.HintOf(err), "-replicate") || body.Len() != 1 {
-		t.Errorf("%v; hint %q; %d bytes left", err, hbackup.HintOf(err), body.Len())
-	}
 }
 
 // TestFileInTheWay: the location, or its directory of temporary files, is a file.

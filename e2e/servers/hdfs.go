@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/user"
+	"strconv"
 	"sync"
 )
 
@@ -13,9 +14,12 @@ type HDFSOptions struct {
 	Dir     string   // where files and logs go; a temporary directory, removed at Stop, when empty
 	Port    int      // of the name node's RPC; 0: any free one
 	Extra   Settings // hdfs-site.xml and core-site.xml settings of your own
+
+	DataNodes int    // 0: one
+	Zone      string // a directory that is made an encryption zone; "": none
 }
 
-// HDFS is a name node and a data node in one JVM.
+// HDFS is a name node and data nodes in one JVM.
 type HDFS struct {
 	options HDFSOptions
 	jars    *jarSet
@@ -74,11 +78,24 @@ func (h *HDFS) coreSite() Settings {
 	return Settings{
 		"fs.defaultFS":   "hdfs://" + h.bind("namenode", h.options.Port),
 		"hadoop.tmp.dir": h.dir.path("tmp"),
-	}.with(h.options.Extra)
+	}.with(h.keys(), h.options.Extra)
+}
+
+// keys says where the key of the encryption zone is: in a file, as this test needs
+// no server for it.
+func (h *HDFS) keys() Settings {
+	if h.options.Zone == "" {
+		return nil
+	}
+	return Settings{
+		"hadoop.security.key.provider.path": "jceks://file" + h.dir.path("keys.jceks"),
+		"hbackup.e2e.zone":                  h.options.Zone,
+	}
 }
 
 func (h *HDFS) hdfsSite() Settings {
 	return Settings{
+		"hbackup.e2e.datanodes":                                        strconv.Itoa(max(1, h.options.DataNodes)),
 		"dfs.replication":                                              "1",
 		"dfs.namenode.name.dir":                                        h.dir.path("name"),
 		"dfs.datanode.data.dir":                                        h.dir.path("data"),

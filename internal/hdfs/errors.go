@@ -45,7 +45,11 @@ func (h *FS) explain(ctx context.Context, op, path string, s *session, err error
 		return typed
 	}
 	if s != nil {
-		if a := s.lastAnswer(); a.exception != "" {
+		switch a := s.lastAnswer(); {
+		case strings.HasSuffix(a.exception, ".UnknownCryptoProtocolVersionException"):
+			// A create in an encryption zone, where the library names no way to encrypt.
+			return refuseEncrypted(op, uri)
+		case a.exception != "":
 			return hadoop.Explain(op, uri, a.exception, a.message)
 		}
 	}

@@ -172,13 +172,17 @@ func statusRefusal(op, uri string, sys any) error {
 func refuse(op, uri string, encrypted, erasure bool) error {
 	switch {
 	case encrypted:
-		return hbackup.E(op, uri, hbackup.KindUnsupported, ErrEncrypted).
-			WithHint("the native HDFS client would see the ciphertext; reach the cluster over WebHDFS, or move HBase's root out of the encryption zone")
+		return refuseEncrypted(op, uri)
 	case erasure:
 		return hbackup.E(op, uri, hbackup.KindUnsupported, ErrErasureCoded).
-			WithHint("the native HDFS client knows only replicated files; reach the cluster over WebHDFS, or set the replication policy on HBase's root (hdfs ec -setPolicy -replicate) and compact")
+			WithHint("the native HDFS client knows only replicated files; set the replication policy on HBase's root (hdfs ec -setPolicy -replicate) and compact")
 	}
 	return nil
+}
+
+func refuseEncrypted(op, uri string) *hbackup.Error {
+	return hbackup.E(op, uri, hbackup.KindUnsupported, ErrEncrypted).
+		WithHint("the native HDFS client would see the ciphertext; move HBase's root out of the encryption zone")
 }
 
 // blocksRefusal judges a file by the answer that named its blocks.

@@ -31,11 +31,11 @@ func (e *exchangeError) Unwrap() error { return e.err }
 
 // send makes one request and follows no redirect.
 func (h *FS) send(req *http.Request) (*http.Response, error) {
-	var connected atomic.Bool
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	var written atomic.Bool // called before the first byte goes out
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }}
 	resp, err := h.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
-		return nil, &exchangeError{req.URL.Host, withoutURL(err), connected.Load()}
+		return nil, &exchangeError{req.URL.Host, withoutURL(err), written.Load()}
 	}
 	return resp, nil
 }
