@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"hbackup"
 	"hbackup/storage"
@@ -24,7 +25,11 @@ const childEnv = "HBACKUP_HDFS_TEST_CHILD"
 // time how far it got. Every third put overwrites. Each body stops once in its
 // middle to say so.
 func writeForEver(at string) {
-	s, err := open(at, hdfs.Config{User: os.Getenv(childEnv + "_USER")})
+	cfg := hdfs.Config{User: os.Getenv(childEnv + "_USER")}
+	if web := os.Getenv(childEnv + "_WEB"); web != "" {
+		cfg.WebHDFS = []string{web}
+	}
+	s, err := open(at, cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -83,12 +88,18 @@ func bodyOf(i int) []byte {
 // TestKilledWriter kills a writer again and again, in the middle of a body or
 // anywhere behind a put, and looks at what is there: all that it reported,
 // nothing that is half, no file left open under a key. What it left in the
-// directory of temporary files is no object.
+// directory of temporary files, open or, over HTTP, closed by a data node that took
+// the end of the connection for that of the file, is no object, and goes when it is
+// old.
 func TestKilledWriter(t *testing.T) {
-	for round := range 10 {
+	left := 0
+	for round := range 14 {
 		at := fmt.Sprintf("%s-%d", directory(t), round)
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_USER="+cluster.User())
+		if round >= 10 {
+			cmd.Env = append(cmd.Env, childEnv+"_WEB=http://"+cluster.HTTPAddress())
+		}
 		out, err := cmd.StdoutPipe()
 		must(t, err)
 		must(t, cmd.Start())
@@ -112,7 +123,30 @@ func TestKilledWriter(t *testing.T) {
 		s := openAt(t, at, hdfs.Config{User: cluster.User()})
 		checkAfterKill(t, s, reported)
 		putAgain(t, s, reported+1)
+		left += swept(t, at)
 	}
+	if left == 0 {
+		t.Error("no killed writer left anything: this tested nothing")
+	}
+}
+
+// swept makes the temporary files old, lets the next writer sweep them, and gives
+// their number.
+func swept(t *testing.T, at string) int {
+	t.Helper()
+	temp := strings.TrimPrefix(at, cluster.URI()) + "/.hbackup-tmp"
+	old := time.Now().Add(-49 * time.Hour).UnixMilli()
+	before, err := raw(t).ReadDir(t.Context(), temp)
+	must(t, err)
+	for _, f := range before {
+		webhdfs(t, "PUT", f.Path, fmt.Sprintf("op=SETTIMES&modificationtime=%d&accesstime=%d", old, old))
+	}
+	put(t, openAt(t, at, hdfs.Config{User: cluster.User()}), "swept", "1")
+	after, err := raw(t).ReadDir(t.Context(), temp)
+	if err != nil || len(after) > 0 {
+		t.Errorf("%d temporary files are left of %d, %v", len(after), len(before), err)
+	}
+	return len(before)
 }
 
 // checkAfterKill reads everything. The store refuses files that are open.

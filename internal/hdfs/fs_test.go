@@ -250,6 +250,32 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
+// A name node that was never heard of is given up after StartFor, though RetryFor is
+// long; one that was heard of, if only as a standby, is waited for.
+func TestNeverHeardOf(t *testing.T) {
+	down := startNameNode(t, nil)
+	down.stop()
+	cfg := Config{NameNodes: []string{down.addr()}, User: "u", RetryFor: time.Hour, StartFor: 200 * time.Millisecond}
+	_, err := Connect(t.Context(), cfg)
+	wantKind(t, err, hbackup.KindUnavailable)
+
+	var refusals atomic.Int32
+	refusals.Store(5) // more than StartFor's worth
+	answer := oneFile(status(5, 7), nil)
+	standby := startNameNode(t, func(m string, r []byte) fakeAnswer {
+		if refusals.Add(-1) >= 0 {
+			return fakeAnswer{exception: "org.apache.hadoop.ipc.StandbyException", message: "Operation category READ is not supported in state standby"}
+		}
+		return answer(m, r)
+	})
+	cfg.NameNodes = []string{down.addr(), standby.addr()}
+	fs, err := Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs.Close()
+}
+
 // Connections are used again, and those of a closed file system end.
 func TestPool(t *testing.T) {
 	n := startNameNode(t, oneFile(status(5, 7), nil))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,12 +96,12 @@ func TestReadFromAGateway(t *testing.T) {
 	h := open(t, func(c *Config) { c.RetryFor = time.Second }, n)
 	mkdir(t, h, "/d")
 	write(t, h, "/d/f", "0123456789")
-	cuts := 0
+	var cuts atomic.Int32
 	n.before = func(op string, w http.ResponseWriter, r *http.Request) bool {
 		if op != "OPEN" {
 			return false
 		}
-		if cuts++; cuts == 3 {
+		if cuts.Add(1) == 3 {
 			fs.mu.Lock()
 			fs.add("/d/f", false, []byte("ABCDEFGHIJK"))
 			fs.mu.Unlock()
@@ -186,6 +187,7 @@ func TestWriteFails(t *testing.T) {
 		kind hbackup.Kind
 	}{
 		"refused": {func(t *testing.T, fs *fakeHDFS, w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) // or the connection may break before the answer is seen
 			refuse(w, 403, "AccessControlException", "Permission denied: user=u")
 		}, hbackup.KindDenied},
 		"no room": {func(t *testing.T, fs *fakeHDFS, w http.ResponseWriter, r *http.Request) {
@@ -305,13 +307,13 @@ func TestDeadDataNode(t *testing.T) {
 	fs := newFakeHDFS()
 	dead := fs.start(t)
 	dead.Close()
-	redirects := 0
+	var redirects atomic.Int32
 	n := fs.start(t, func(n *fakeNode) {
 		n.before = func(op string, w http.ResponseWriter, r *http.Request) bool {
 			if op != "CREATE" && op != "OPEN" {
 				return false
 			}
-			if redirects++; redirects%2 == 0 {
+			if redirects.Add(1)%2 == 0 {
 				return false
 			}
 			w.Header().Set("Location", dead.URL+r.URL.Path+"?op="+op)
@@ -322,7 +324,7 @@ func TestDeadDataNode(t *testing.T) {
 	h := open(t, nil, n)
 	mkdir(t, h, "/d")
 	write(t, h, "/d/f", "abc")
-	if got, err := read(t, h, "/d/f", 0); err != nil || got != "abc" || redirects != 4 {
-		t.Errorf("%q, %v after %d redirects", got, err, redirects)
+	if got, err := read(t, h, "/d/f", 0); err != nil || got != "abc" || redirects.Load() != 4 {
+		t.Errorf("%q, %v after %d redirects", got, err, redirects.Load())
 	}
 }

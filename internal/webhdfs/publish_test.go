@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"sync/atomic"
 	"testing"
 
 	"hbackup"
@@ -101,12 +102,12 @@ func TestPublishLosesAnswers(t *testing.T) {
 				mkdir(t, h, "/d")
 				mkdir(t, h, "/t")
 				info := write(t, h, "/t/x", "mine")
-				losses := 0
+				var losses atomic.Int32
 				lose := func(op string, w http.ResponseWriter, r *http.Request) bool {
-					if op != "RENAME" || losses > 0 {
+					if op != "RENAME" || losses.Load() > 0 {
 						return false
 					}
-					losses++
+					losses.Add(1)
 					if c.since != nil {
 						fs.mu.Lock()
 						c.since(fs)
@@ -120,7 +121,7 @@ func TestPublishLosesAnswers(t *testing.T) {
 					n.before = lose
 				}
 				err := h.Publish(t.Context(), info, "/d/to", false)
-				if hbackup.KindOf(err) != c.kind || (err == nil) != (c.kind == hbackup.KindOther) || losses != 1 {
+				if hbackup.KindOf(err) != c.kind || (err == nil) != (c.kind == hbackup.KindOther) || losses.Load() != 1 {
 					t.Errorf("%v (kind %q), want kind %q", err, hbackup.KindOf(err), c.kind)
 				}
 				if f := fs.nodes["/d/to"]; err == nil && (f == nil || string(f.data) != "mine") || c.kind == hbackup.KindExists && string(f.data) != "other" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -209,14 +210,14 @@ func TestAnswersOfOthers(t *testing.T) {
 // between costs no error.
 func TestFailOver(t *testing.T) {
 	fs := newFakeHDFS()
-	active := 0
-	node := func(i int) *fakeNode {
+	var active atomic.Int32
+	node := func(i int32) *fakeNode {
 		return fs.start(t, func(n *fakeNode) {
 			n.before = func(op string, w http.ResponseWriter, r *http.Request) bool {
-				if i != active {
+				if i != active.Load() {
 					refuse(w, 403, "ipc.StandbyException", "Operation category READ is not supported in state standby")
 				}
-				return i != active
+				return i != active.Load()
 			}
 		})
 	}
@@ -225,8 +226,8 @@ func TestFailOver(t *testing.T) {
 	down.Close()
 	h := open(t, nil, down, first, second)
 	mkdir(t, h, "/d")
-	for i := range 4 {
-		active = i % 2
+	for i := range int32(4) {
+		active.Store(i % 2)
 		info := write(t, h, fmt.Sprintf("/d/t%d", i), "abc")
 		if err := h.Publish(t.Context(), info, fmt.Sprintf("/d/f%d", i), false); err != nil {
 			t.Fatal(err)
@@ -240,7 +241,7 @@ func TestFailOver(t *testing.T) {
 	if _, err := h.Stat(t.Context(), "/d/f1"); err != nil || fs.calls["GETFILESTATUS"] != before+1 {
 		t.Errorf("%d calls, %v", fs.calls["GETFILESTATUS"]-before, err)
 	}
-	active = 7
+	active.Store(7)
 	h.waiter.RetryFor = 300 * time.Millisecond
 	_, err := h.Stat(t.Context(), "/d/f1")
 	wantKind(t, err, hbackup.KindUnavailable)

@@ -200,9 +200,12 @@ func (s *Store) replace(root, d dir, t *temp, name string) error {
 	if err := t.link(in, aside); err != nil {
 		return err
 	}
-	_, err = again(func() (int, error) { return 0, unix.Renameat(int(in.Fd()), aside, int(d.Fd()), name) })
+	_, err = again(func() (int, error) { return 0, renameat(int(in.Fd()), aside, int(d.Fd()), name) })
 	if err != nil {
 		in.unlink(aside)
+		if t.isAt(d, name) {
+			return nil
+		}
 	}
 	return pathError("replace", d.Name()+"/"+name, err)
 }

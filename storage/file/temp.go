@@ -71,6 +71,10 @@ func (t *temp) discard() {
 	}
 }
 
+// The calls that give names. On NFS their answers may be lost: the client asks once
+// more and is told that the name is taken, or missing, by its own first try.
+var linkat, renameat = unix.Linkat, unix.Renameat
+
 // link publishes the file under a name in d. When the file has a name it tells
 // a link of its own whose answer was lost from one of somebody else.
 func (t *temp) link(d dir, name string) error {
@@ -78,16 +82,19 @@ func (t *temp) link(d dir, name string) error {
 		return pathError("link", d.Name()+"/"+name, linkUnnamed(t.File, d, name))
 	}
 	_, err := again(func() (int, error) {
-		return 0, unix.Linkat(int(t.in.Fd()), t.name, int(d.Fd()), name, 0)
+		return 0, linkat(int(t.in.Fd()), t.name, int(d.Fd()), name, 0)
 	})
-	if errors.Is(err, unix.EEXIST) {
-		var own unix.Stat_t
-		there, statErr := d.stat(name)
-		if statErr == nil && unix.Fstat(int(t.Fd()), &own) == nil && own.Dev == there.Dev && own.Ino == there.Ino {
-			return nil
-		}
+	if err != nil && t.isAt(d, name) {
+		return nil
 	}
 	return pathError("link", d.Name()+"/"+name, err)
+}
+
+// isAt reports whether a name in d is one of this file.
+func (t *temp) isAt(d dir, name string) bool {
+	var own unix.Stat_t
+	there, err := d.stat(name)
+	return err == nil && unix.Fstat(int(t.Fd()), &own) == nil && own.Dev == there.Dev && own.Ino == there.Ino
 }
 
 // abandonedAfter is the age at which a temporary file of another machine, or of
