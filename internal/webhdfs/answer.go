@@ -46,7 +46,7 @@ type fileStatus struct {
 	Type             string `json:"type"`
 	Length           int64  `json:"length"`
 	ModificationTime int64  `json:"modificationTime"` // ms
-	FileID           uint64 `json:"fileId"`           // HttpFS has none
+	FileID           uint64 `json:"fileId"`           // 0 where the server does not tell it
 }
 
 // info checks the description of the file at p.

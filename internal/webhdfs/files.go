@@ -137,7 +137,7 @@ func (h *FS) remove(ctx context.Context, p string) (was bool, err error) {
 
 // RemoveEmptyDir removes a directory if it is empty, and never a file: one may
 // have taken the path since somebody looked, and HDFS has one call for both. So
-// the directory is named by its inode number. HttpFS does not tell that; there the
+// the directory is named by its inode number. Where the server does not tell that, the
 // directory stays (KindUnsupported). One that is not empty is KindConflict, a path
 // that is no directory KindNotFound.
 func (h *FS) RemoveEmptyDir(ctx context.Context, p string) error {
@@ -149,7 +149,7 @@ func (h *FS) RemoveEmptyDir(ctx context.Context, p string) error {
 	case !info.Dir:
 		return hbackup.Errorf(op, h.uri(p), hbackup.KindNotFound, "there is no such directory")
 	case info.ID == 0:
-		return hbackup.Errorf(op, h.uri(p), hbackup.KindUnsupported, "the gateway does not say its number")
+		return hbackup.Errorf(op, h.uri(p), hbackup.KindUnsupported, "the server does not tell its number")
 	}
 	return h.Remove(ctx, inode(info.ID))
 }

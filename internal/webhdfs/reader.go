@@ -116,7 +116,7 @@ func (r *reader) open(op string) error {
 
 // source gives the path that is asked for bytes.
 func (r *reader) source() string {
-	if r.info.ID == 0 { // HttpFS says none
+	if r.info.ID == 0 { // the server does not tell it
 		return r.path
 	}
 	return inode(r.info.ID)
