@@ -3,6 +3,8 @@ package hdfs
 import (
 	"sync/atomic"
 	"testing"
+
+	"hbackup"
 )
 
 // A writer that was taken for dead may find that another has removed its file and
@@ -61,6 +63,53 @@ func TestAWriterRemovesOnlyItsOwnFile(t *testing.T) {
 					t.Errorf("%d calls to delete, want %d", n, test.deletes)
 				}
 			})
+		}
+	}
+}
+
+// The active name node becomes a standby while a file is written: the other one
+// closes it. When it dies, the answer to the closing is lost; that file is removed, with
+// an error after which the caller tries again, and the next one is written by the other.
+func TestWriteOverAFailOver(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		var active atomic.Int32
+		node := func(i int32) *fakeNameNode {
+			return startNameNode(t, func(method string, request []byte) fakeAnswer {
+				if active.Load() != i && method != renewLease {
+					return fakeAnswer{exception: "org.apache.hadoop.ipc.StandbyException", message: "Operation category WRITE is not supported in state standby"}
+				}
+				switch method {
+				case "getServerDefaults":
+					return fakeAnswer{body: defaults()}
+				case "create", "getFileInfo":
+					return fakeAnswer{body: field(nil, 1, status(0, 7))}
+				}
+				return fakeAnswer{body: number(nil, 1, 1)} // complete, renewLease
+			})
+		}
+		first, second := node(0), node(1)
+		fs := connectTo(t, nil, first, second)
+		w, err := fs.Create(t.Context(), "/dir/f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if active.Store(1); dies {
+			first.stop()
+		}
+		err = w.Close()
+		if dies {
+			wantKind(t, err, hbackup.KindUnavailable)
+			if w, err = fs.Create(t.Context(), "/dir/f"); err != nil {
+				t.Fatal(err)
+			}
+			err = w.Close()
+		}
+		if err != nil || w.Info().ID != 7 {
+			t.Errorf("dies %v: %+v, %v", dies, w.Info(), err)
+		}
+		removed := map[bool]int{true: 1}[dies]
+		if first.count("complete") != 0 || second.count("complete") != 1 || second.count("delete") != removed {
+			t.Errorf("dies %v: %v, then %v", dies, first.calls, second.calls)
 		}
 	}
 }
