@@ -160,6 +160,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		StorageClass: "STANDARD_IA",
 		SSE:          SSE{Mode: "kms", KMSKey: "alias/x"},
 		PartSize:     32 << 20,
+		Committer:    "auto",
 		RetryFor:     15 * time.Second, // of no meaning here
 		Limits:       Limits{Upload: 50 << 20, Download: 100 << 20, Requests: 200, Concurrency: 16},
 		Tags:         []Tag{{"team", "h base"}, {"env", ""}}, ParallelParts: 6, UploadBuffers: 1 << 30,
@@ -186,6 +187,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		URL:         URL{"hdfs", "ns", "/backup"},
 		SSE:         SSE{Mode: "none"},
 		PartSize:    16 << 20,
+		Committer:   "auto", // of no meaning here
 		NameNodes:   []HostPort{"nn8:8020", "nn9:9000"},
 		User:        "backup",
 		Replication: 2,
@@ -206,6 +208,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		StorageClass:    "NEARLINE",
 		SSE:             SSE{Mode: "none"},
 		PartSize:        8 << 20,
+		Committer:       "auto",
 		RetryFor:        15 * time.Second,
 		ParallelParts:   4, Checksum: "crc64nvme",
 	}
@@ -289,7 +292,7 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"clusters.prod.registry.znode": "/z", "clusters.prod.target": "spare", "clusters.prod.history": "spare",
 		"clusters.prod.snapshot_ttl": "20m", "clusters.prod.operation_timeout": "2m",
 		"locations.main.url": "s3://other", "locations.main.endpoint": "https://x", "locations.main.path_style": "false",
-		"locations.main.ca_file": "/ca", "locations.main.sse.mode": "kms", "locations.main.part_size": "7MiB",
+		"locations.main.ca_file": "/ca", "locations.main.sse.mode": "kms", "locations.main.part_size": "7MiB", "locations.main.committer": "deferred",
 		"locations.main.credentials.access_key.file": "/key", "locations.main.credentials.secret_key.file": "/key",
 		"locations.main.credentials.session_token.file": "/key", "locations.old.url": "file:///x",
 		"locations.gcs.credentials_file": "/key", "locations.dfs.namenodes": "nna,nnb", "locations.dfs.replication": "3", "locations.dfs.block_size": "64MiB",

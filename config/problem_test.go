@@ -82,6 +82,8 @@ func TestProblems(t *testing.T) {
 		{name: "bucket of Google", text: edit(8, "  main: {url: gs://my..bucket/b}"), want: []string{f + `:8: locations.main.url: "my..bucket" is not a bucket name; bucket names have 3 to 63 lower-case letters, digits, '-', '_' and '.', and up to 222 with dots in between`}},
 		{name: "no bucket of Google", text: edit(8, "  main: {url: 'gs:///b'}"), want: []string{f + ":8: locations.main.url: the URL names no bucket"}},
 		{name: "chunks of Google", text: edit(8, "  main: {url: gs://bucket, part_size: 5242881}"), want: []string{f + ":8: locations.main.part_size: 5242881B is no multiple of 256 KiB up to 1 GiB; the chunks of gs:// must have one"}},
+		{name: "unknown committer", text: edit(8, "  main: {url: s3://bucket, committer: defered}"), want: []string{f + `:8: locations.main.committer: "defered" is not one of auto, direct, deferred; did you mean deferred?`}},
+		{name: "committer of a directory", text: edit(8, "  main: {url: file:///b, committer: deferred}"), want: []string{f + ":8: locations.main.committer: it applies to s3:// and gs:// only, and the location is file:///b; take the key out"}},
 		{name: "credentials of Google", text: edit(8, "  main: {url: gs://bucket, credentials_file: key.json}"), want: []string{f + `:8: locations.main.credentials_file: "key.json" is not an absolute path; write the whole path`}},
 		{name: "S3 keys of Google", text: edit(8, "  main: {url: gs://bucket, region: x}"), want: []string{f + ":8: locations.main.region: it applies to s3:// only, and the location is gs://bucket; take the key out"}},
 		{name: "keys of object stores", text: edit(8, "  main: {url: file:///b, storage_class: x, credentials_file: /f}"), want: []string{

@@ -9,6 +9,7 @@ import (
 	"hbackup"
 	"hbackup/backup"
 	"hbackup/catalog"
+	"hbackup/committer"
 	"hbackup/config"
 	"hbackup/internal/ui"
 )
@@ -100,6 +101,7 @@ func (p *program) backup(c *cli.Context) error {
 			Files:         s.cfg.Copy.Concurrency,
 			SnapshotTTL:   cl.SnapshotTTL,
 			SkipChecksums: !s.cfg.Copy.VerifyHFileChecksums,
+			Committer:     committer.Protocol(s.cfg.Locations[cl.Target].Committer),
 			Init:          c.Bool("init"),
 			Host:          hostName(),
 			Writer:        writer(),

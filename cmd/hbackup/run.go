@@ -22,6 +22,7 @@ type runDocument struct {
 	ClusterID    string              `json:"cluster_id,omitempty"`
 	Host         string              `json:"host,omitempty"`
 	Writer       string              `json:"writer,omitempty"`
+	Committer    string              `json:"committer,omitempty"` // how the files became visible: direct or deferred
 	Regions      int                 `json:"regions"`
 	Files        int                 `json:"files"`
 	Bytes        int64               `json:"bytes"`
@@ -57,7 +58,7 @@ func newRun(r catalog.Run, location string) runDocument {
 	d := runDocument{
 		Backup: r.ID, Cluster: r.Cluster, Location: location, State: r.State, Request: r.Request,
 		Started: hbackup.FormatTime(r.Started), Finished: hbackup.FormatTime(r.Finished),
-		HBaseVersion: r.HBaseVersion, ClusterID: r.ClusterID, Host: r.Host, Writer: r.Writer,
+		HBaseVersion: r.HBaseVersion, ClusterID: r.ClusterID, Host: r.Host, Writer: r.Writer, Committer: r.Committer,
 		Regions: totals.Regions, Files: totals.Files, Bytes: totals.Bytes, Cells: totals.Cells,
 		Selection: r.Selection, Gone: r.Gone,
 		started: r.Started, finished: r.Finished,
@@ -113,6 +114,9 @@ func (d runDocument) head(now nowFunc) *ui.Table {
 	}
 	if d.Writer != "" {
 		t.Row("written by", "hbackup "+d.Writer+" on "+d.Host)
+	}
+	if d.Committer != "" {
+		t.Row("committer", d.Committer)
 	}
 	if len(d.Gone) > 0 {
 		t.Row("gone", "not in this run, but in the last one of this selection: "+hbackup.FirstTables(d.Gone, 10))

@@ -10,6 +10,7 @@ import (
 
 	"hbackup"
 	"hbackup/check"
+	"hbackup/committer"
 	"hbackup/config"
 	"hbackup/internal/ui"
 )
@@ -74,6 +75,7 @@ func (p *program) validateTarget(c *cli.Context) error {
 		count := trialCount{progress: progress}
 		progress.Stage("", "look")
 		report, err := s.services.ValidateTarget(ctx, loc, check.TargetOptions{
+			Committer: committer.Protocol(loc.Committer),
 			Full: c.Bool("full"), Longest: c.Duration("longest"), Init: c.Bool("init"), Writer: writer(),
 			Expect: count.expect, Done: count.done,
 		})
