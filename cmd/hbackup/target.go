@@ -76,7 +76,7 @@ func (p *program) validateTarget(c *cli.Context) error {
 		progress.Stage("", "look")
 		report, err := s.services.ValidateTarget(ctx, loc, check.TargetOptions{
 			Committer: committer.Protocol(loc.Committer),
-			Full: c.Bool("full"), Longest: c.Duration("longest"), Init: c.Bool("init"), Writer: writer(),
+			Full:      c.Bool("full"), Longest: c.Duration("longest"), Init: c.Bool("init"), Writer: writer(),
 			Expect: count.expect, Done: count.done,
 		})
 		stop()
