@@ -58,14 +58,24 @@ func run(m *testing.M) int {
 type place struct {
 	name string // of cluster and location
 	dir  string // where the cluster's folder lies on this machine's disk
+	held bool   // by the committer deferred
 }
 
 // s3Place and dirPlace name a place in the bucket and in a directory.
 func s3Place(name string) place {
-	return place{name, filepath.Join(s3.BucketDir(bucket), name, name)}
+	return place{name: name, dir: filepath.Join(s3.BucketDir(bucket), name, name)}
 }
 
-func dirPlace(name string) place { return place{name, filepath.Join(dirRoot, name, name)} }
+func dirPlace(name string) place {
+	return place{name: name, dir: filepath.Join(dirRoot, name, name)}
+}
+
+// heldPlace names a place in the bucket that is written by the committer deferred.
+func heldPlace(name string) place {
+	p := s3Place(name)
+	p.held = true
+	return p
+}
 
 // toolFor gives hbackup that knows the places. Files are copied one at a time,
 // so that the order of the steps is that of the code.
@@ -79,6 +89,9 @@ func toolFor(t *testing.T, places ...place) *cli.Tool {
 			c.Locations[p.name] = cli.Dir(t, filepath.Dir(p.dir))
 		} else {
 			c.Locations[p.name] = cli.S3(s3, bucket, p.name)
+		}
+		if p.held {
+			c.Locations[p.name]["committer"] = "deferred"
 		}
 	}
 	return cli.New(t, c, cli.Keys(s3)...)
