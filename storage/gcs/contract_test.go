@@ -43,3 +43,20 @@ func testContract(t *testing.T, each func(testing.TB) Config, opts ...storetest.
 	}))
 	storetest.Run(t, func(t *testing.T) storage.Store { return open(t, each(t)) }, opts...)
 }
+
+// TestHolder has parts of the least size that the service takes.
+func TestHolder(t *testing.T) {
+	again := func(t *testing.T, s storage.Store) storage.Store { return open(t, s.(*Store).c) }
+	storetest.RunHolder(t, func(t *testing.T) storage.Store {
+		c := configFor(t)
+		c.ChunkSize = minPart
+		s := open(t, c)
+		t.Cleanup(func() {
+			left, err := s.uploads(context.WithoutCancel(t.Context()), s.full(""))
+			if err != nil || len(left) > 0 {
+				t.Errorf("uploads were left open: %v, %v", left, err)
+			}
+		})
+		return s
+	}, again, storetest.PartSize(minPart))
+}

@@ -53,6 +53,13 @@ type openUpload struct {
 
 // beginUpload opens an upload of an object with that user metadata.
 func (s *Store) beginUpload(ctx context.Context, name string, metadata map[string]string) (upload, error) {
+	u, _, err := s.beginUploadOrTwo(ctx, name, metadata)
+	return u, err
+}
+
+// beginUploadOrTwo also says whether it was asked for more than once: an answer was
+// lost, and with it perhaps an upload.
+func (s *Store) beginUploadOrTwo(ctx context.Context, name string, metadata map[string]string) (_ upload, again bool, _ error) {
 	h := http.Header{"Content-Type": {"application/octet-stream"}}
 	if s.c.StorageClass != "" {
 		h.Set("X-Goog-Storage-Class", s.c.StorageClass)
@@ -64,11 +71,12 @@ func (s *Store) beginUpload(ctx context.Context, name string, metadata map[strin
 		XMLName struct{} `xml:"InitiateMultipartUploadResult"`
 		ID      string   `xml:"UploadId"`
 	}
-	_, err := s.callXML(ctx, xmlRequest{method: http.MethodPost, name: name, query: url.Values{"uploads": {""}}, header: h, into: &out})
+	tries := 0
+	_, err := s.callXML(ctx, xmlRequest{method: http.MethodPost, name: name, query: url.Values{"uploads": {""}}, header: h, into: &out, tries: &tries})
 	if err == nil && out.ID == "" {
 		err = errNotXML
 	}
-	return upload{s: s, name: name, id: out.ID}, err
+	return upload{s: s, name: name, id: out.ID}, tries > 1, err
 }
 
 // put sends a part, which replaces an earlier one of the same number. The store
@@ -197,7 +205,8 @@ type xmlRequest struct {
 	query  url.Values
 	header http.Header
 	body   []byte
-	into   any // what the answer is decoded into; nil when its body does not matter
+	into   any  // what the answer is decoded into; nil when its body does not matter
+	tries  *int // how often it was sent; nil when nobody asks
 }
 
 var errNotXML = hbackup.Errorf("read answer", "", hbackup.KindUnsupported, "it is none to a multipart upload; something that is not Google Cloud Storage has answered")
@@ -207,6 +216,9 @@ var errNotXML = hbackup.Errorf("read answer", "", hbackup.KindUnsupported, "it i
 func (s *Store) callXML(ctx context.Context, r xmlRequest) (http.Header, error) {
 	began := time.Now()
 	for try := 1; ; try++ {
+		if r.tries != nil {
+			*r.tries = try
+		}
 		h, err := s.callOnce(ctx, r)
 		again := mayPass(err) || isDamage(err) && try < damageTries
 		if err == nil || !again || ctx.Err() != nil || time.Since(began) >= s.c.RetryFor || sleep(ctx, pause(s.c.backoff, try)) != nil {
