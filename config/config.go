@@ -123,7 +123,7 @@ type Location struct {
 	StorageClass string `key:"storage_class" only:"s3,gs" doc:"Storage class of the files; empty means the bucket's own." example:"STANDARD_IA"`
 	SSE          SSE    `key:"sse" only:"s3" doc:"Encryption by the store."`
 	Tags         []Tag  `key:"tags" only:"s3" doc:"Tags of every object, each as name=value; ten at most." example:"[team=hbase, env=prod]"`
-	PartSize     Size   `key:"part_size" only:"s3,gs" default:"16MiB" min:"5MiB" max:"5GiB" doc:"Size of the parts of a multipart upload; on gs:// of the chunks of a resumable one, then a multiple of 256 KiB and 1 GiB at most."`
+	PartSize     Size   `key:"part_size" only:"s3,gs" default:"16MiB" min:"5MiB" max:"5GiB" doc:"Size of the parts of a multipart upload; on gs:// also of the chunks of a resumable one, and a multiple of 256 KiB and 1 GiB at most."`
 	Committer    string `key:"committer" only:"s3,gs" default:"auto" enum:"auto,direct,deferred" doc:"How the files of an image become visible: direct puts each under its final name at once, deferred holds them as uploads until the image is committed. auto is deferred where the bucket is versioned or locked, and direct elsewhere."`
 
 	ParallelParts int  `key:"parallel_parts" only:"s3" default:"4" min:"1" max:"64" doc:"Parts of one object in flight at once."`

@@ -112,7 +112,7 @@ func (w *watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	if a, ok := req.Context().Value(answerKey{}).(*answer); ok {
 		a.set(resp.Header.Get("Date"))
 	}
-	if resp.StatusCode >= 300 {
+	if down.answered(resp.StatusCode); resp.StatusCode >= 300 {
 		down = nil // no bytes of an object
 	}
 	resp.Body = &watchedBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, timer: timer, stall: w.stall, down: down}
@@ -176,8 +176,9 @@ func (b *watchedBody) Close() error {
 // download counts the attempts at one reading since the last byte came. A nil
 // one is no download.
 type download struct {
-	tries int
-	since time.Time
+	tries   int
+	since   time.Time
+	refused bool // the last attempt had an answer and no bytes: the library counts those
 }
 
 type downloadKey struct{}
@@ -194,10 +195,16 @@ func (d *download) before(ctx context.Context, w *watcher) error {
 		d.since = time.Now()
 		return nil
 	}
-	if time.Since(d.since) > w.retryFor {
+	if time.Since(d.since) > w.retryFor && !d.refused {
 		return errBroken
 	}
 	return sleep(ctx, pause(w.backoff, d.tries-1))
+}
+
+func (d *download) answered(status int) {
+	if d != nil {
+		d.refused = status >= 300
+	}
 }
 
 func (d *download) moved() {
