@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,31 +15,53 @@ import (
 	"hbackup/storage/mem"
 )
 
-// dying is a store under a process that is killed before its n-th call, or before
-// the first one of a kind: what is there at that moment is kept for the next
-// process, and to this one the store does not answer any more before buried is
-// closed.
+// dying is a store under a process that is killed before one of its calls: what is
+// there at that moment is what the next process finds, and to this one the store
+// does not answer any more before buried is closed.
 type dying struct {
-	*mem.Store
-	n      int
-	kind   string
+	storage.Store
+	held   storage.Holder
+	dies   func(n int, kind string, key storage.Key) bool // asked of each call, counted from 1
+	next   func() storage.Store                           // what the next process opens
 	died   chan struct{}
 	buried chan struct{}
 
 	mu    sync.Mutex
 	calls int
-	after *mem.Store // what the next process finds
+	after storage.Store
 }
 
-func newDying(s *mem.Store, n int, kind string) *dying {
-	return &dying{Store: s, n: n, kind: kind, died: make(chan struct{}), buried: make(chan struct{})}
+// newDying gives a store in memory of which the next process finds a copy.
+func newDying(s *mem.Store, dies func(int, string, storage.Key) bool) *dying {
+	return newDyingOf(s, func() storage.Store { return s.Clone() }, dies)
 }
 
-func (d *dying) step(kind string) error {
+func newDyingOf(s storage.Store, next func() storage.Store, dies func(int, string, storage.Key) bool) *dying {
+	h, _ := storage.HolderOf(s)
+	return &dying{Store: s, held: h, dies: dies, next: next, died: make(chan struct{}), buried: make(chan struct{})}
+}
+
+// before picks the n-th call, and nth the n-th of a kind whose key holds a part.
+func before(n int) func(int, string, storage.Key) bool {
+	return func(call int, _ string, _ storage.Key) bool { return call == n }
+}
+
+func nth(n int, kind, part string) func(int, string, storage.Key) bool {
+	seen := 0
+	return func(_ int, k string, key storage.Key) bool {
+		if k == kind && strings.Contains(string(key), part) {
+			seen++
+			return seen == n
+		}
+		return false
+	}
+}
+
+func (d *dying) step(kind string, key storage.Key) error {
 	d.mu.Lock()
 	d.calls++
-	if d.after == nil && (d.calls == d.n || kind == d.kind) {
-		d.after = d.Store.Clone()
+	if d.after == nil && d.dies(d.calls, kind, key) {
+		d.after = d.next()
 		close(d.died)
 	}
 	dead := d.after != nil
@@ -51,21 +74,21 @@ func (d *dying) step(kind string) error {
 }
 
 func (d *dying) Put(ctx context.Context, key storage.Key, body io.Reader, o storage.PutOptions) (storage.Object, error) {
-	if err := d.step("put"); err != nil {
+	if err := d.step("put", key); err != nil {
 		return storage.Object{}, err
 	}
 	return d.Store.Put(ctx, key, body, o)
 }
 
 func (d *dying) Get(ctx context.Context, key storage.Key, r storage.Range) (io.ReadCloser, storage.Object, error) {
-	if err := d.step("get"); err != nil {
+	if err := d.step("get", key); err != nil {
 		return nil, storage.Object{}, err
 	}
 	return d.Store.Get(ctx, key, r)
 }
 
 func (d *dying) Stat(ctx context.Context, key storage.Key) (storage.Object, error) {
-	if err := d.step("stat"); err != nil {
+	if err := d.step("stat", key); err != nil {
 		return storage.Object{}, err
 	}
 	return d.Store.Stat(ctx, key)
@@ -73,7 +96,7 @@ func (d *dying) Stat(ctx context.Context, key storage.Key) (storage.Object, erro
 
 func (d *dying) List(ctx context.Context, prefix string, o storage.ListOptions) iter.Seq2[storage.Object, error] {
 	return func(yield func(storage.Object, error) bool) {
-		if err := d.step("list"); err != nil {
+		if err := d.step("list", storage.Key(prefix)); err != nil {
 			yield(storage.Object{}, err)
 			return
 		}
@@ -82,71 +105,75 @@ func (d *dying) List(ctx context.Context, prefix string, o storage.ListOptions) 
 }
 
 func (d *dying) Delete(ctx context.Context, key storage.Key) error {
-	if err := d.step("delete"); err != nil {
+	if err := d.step("delete", key); err != nil {
 		return err
 	}
 	return d.Store.Delete(ctx, key)
 }
 
 func (d *dying) DeleteBatch(ctx context.Context, keys []storage.Key) ([]storage.DeleteFailure, error) {
-	if err := d.step("batch"); err != nil {
+	if err := d.step("batch", keys[0]); err != nil {
 		return nil, err
 	}
 	return d.Store.DeleteBatch(ctx, keys)
 }
 
 func (d *dying) ServerTime(ctx context.Context) (time.Time, error) {
-	if err := d.step("time"); err != nil {
+	if err := d.step("time", ""); err != nil {
 		return time.Time{}, err
 	}
 	return d.Store.ServerTime(ctx)
 }
 
 func (d *dying) OpenUpload(ctx context.Context, key storage.Key, stamp string) (storage.Ticket, error) {
-	if err := d.step("open"); err != nil {
+	if err := d.step("open", key); err != nil {
 		return storage.Ticket{}, err
 	}
-	return d.Store.OpenUpload(ctx, key, stamp)
+	return d.held.OpenUpload(ctx, key, stamp)
 }
 
 func (d *dying) FillUpload(ctx context.Context, t storage.Ticket, body io.Reader, o storage.PutOptions) (storage.Receipt, error) {
-	if err := d.step("fill"); err != nil {
+	if err := d.step("fill", t.Key); err != nil {
 		return storage.Receipt{}, err
 	}
-	return d.Store.FillUpload(ctx, t, body, o)
+	return d.held.FillUpload(ctx, t, body, o)
 }
 
 func (d *dying) FinishUpload(ctx context.Context, r storage.Receipt) (storage.Object, error) {
-	if err := d.step("finish"); err != nil {
+	if err := d.step("finish", r.Key); err != nil {
 		return storage.Object{}, err
 	}
-	return d.Store.FinishUpload(ctx, r)
+	return d.held.FinishUpload(ctx, r)
 }
 
 func (d *dying) DropUpload(ctx context.Context, t storage.Ticket) error {
-	if err := d.step("drop"); err != nil {
+	if err := d.step("drop", t.Key); err != nil {
 		return err
 	}
-	return d.Store.DropUpload(ctx, t)
+	return d.held.DropUpload(ctx, t)
 }
 
 func (d *dying) OpenUploads(ctx context.Context, key storage.Key) ([]storage.Ticket, error) {
-	if err := d.step("uploads"); err != nil {
+	if err := d.step("uploads", key); err != nil {
 		return nil, err
 	}
-	return d.Store.OpenUploads(ctx, key)
+	return d.held.OpenUploads(ctx, key)
+}
+
+func (d *dying) Permanence(ctx context.Context) (storage.Permanence, string, error) {
+	return storage.PermanenceOf(ctx, d.Store)
 }
 
 // kill runs a request until its process dies and gives false if it did not. It goes
 // on at the end of the test only, where it does no harm.
-func (w *world) kill(t testing.TB, d *dying, id string, tables ...hbackup.TableName) bool {
+func (w *world) kill(t testing.TB, d *dying, id string, opts backup.Options) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		backup.Run(ctx, backup.Request{ID: hbackup.RequestID(id), Cluster: "prod", Tables: tables},
-			backup.Source{Master: w, FS: w.fs, Root: w.root}, backup.Target{Location: d, Name: "main"}, backup.Options{Files: 2})
+		backup.Run(ctx, backup.Request{ID: hbackup.RequestID(id), Cluster: "prod", Tables: []hbackup.TableName{orders}},
+			backup.Source{Master: w, FS: w.fs, Root: w.root}, backup.Target{Location: d, Name: "main"}, opts)
 	}()
 	t.Cleanup(func() {
 		cancel()
