@@ -9,7 +9,7 @@ GO    ?= go
 FAST   = $(shell $(GO) list ./... | grep -v '^hbackup/e2e')
 E2E    = $(shell $(GO) list ./e2e/...)
 
-.PHONY: build demo test test-fast test-e2e test-peers bench bench-committers bench-peers generate vet
+.PHONY: build demo test test-fast test-e2e test-peers bench bench-committers bench-peers bench-rclone generate vet
 
 build:
 	$(GO) build -trimpath -ldflags "-s -w -X main.version=$$(git describe --always --dirty 2>/dev/null || echo dev)" -o bin/hbackup ./cmd/hbackup
@@ -49,6 +49,9 @@ bench-peers: build
 	@e2e/need.sh
 	$(GO) run ./e2e/cmd/servers prepare -peers
 	$(GO) run ./e2e/cmd/benchpeers -hbackup bin/hbackup
+
+bench-rclone:
+	$(GO) run ./e2e/cmd/benchrclone
 
 generate:
 	$(GO) generate ./...

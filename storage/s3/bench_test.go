@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -219,4 +221,22 @@ func BenchmarkListMillionSDK(b *testing.B) {
 		}
 		return n
 	})
+}
+
+// BenchmarkPutSmall puts objects of 1 KiB over 16 connections.
+func BenchmarkPutSmall(b *testing.B) {
+	s := open(b, configFor(b, gateway))
+	data := bytesFor(1 << 10)
+	before := cpu()
+	b.SetParallelism(16 / runtime.GOMAXPROCS(0))
+	var n atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			key := storage.Key(fmt.Sprintf("small/%d", n.Add(1)))
+			if _, err := s.Put(b.Context(), key, bytes.NewReader(data), storage.PutOptions{Size: 1 << 10}); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/(cpu()-before).Seconds(), "puts/CPU-s")
 }

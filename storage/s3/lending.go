@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 )
@@ -18,31 +17,7 @@ func lendingDial(dial dialFunc) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		return &lendingConn{conn}, nil
-	}
-}
-
-// secureDial does it with TLS, which encrypts straight out of the buffer.
-func secureDial(dial dialFunc, config *tls.Config) dialFunc {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, err
-		}
-		plain, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		own := config.Clone()
-		own.ServerName = host
-		conn := tls.Client(plain, own)
-		ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-		defer cancel()
-		if err := conn.HandshakeContext(ctx); err != nil {
-			plain.Close()
-			return nil, err
-		}
-		return &lendingConn{conn}, nil
+		return &lendingConn{Conn: conn}, nil
 	}
 }
 

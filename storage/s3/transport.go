@@ -15,8 +15,6 @@ import (
 	"hbackup"
 )
 
-const handshakeTimeout = 10 * time.Second
-
 // newTransport gives the HTTP transport of one store. Connections are HTTP/1:
 // parts go out side by side, and one connection each is faster than streams that
 // share one. A peer that vanished without a word is found by keep-alives.
@@ -28,7 +26,7 @@ func newTransport(c Config) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           lendingDial(dialer.DialContext),
-		TLSHandshakeTimeout:   handshakeTimeout,
+		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: 2 * time.Second,
 		IdleConnTimeout:       60 * time.Second,
 		MaxIdleConnsPerHost:   256,
@@ -39,7 +37,7 @@ func newTransport(c Config) (*http.Transport, error) {
 		Protocols:             new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)
-	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true, NextProtos: []string{"http/1.1"}}
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
@@ -54,7 +52,6 @@ func newTransport(c Config) (*http.Transport, error) {
 		}
 		t.TLSClientConfig.RootCAs = roots
 	}
-	t.DialTLSContext = secureDial(dialer.DialContext, t.TLSClientConfig)
 	return t, nil
 }
 
