@@ -140,6 +140,9 @@ func webAddress(s, what, hint, userHint string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
+// ParseDuration reads a duration as it stands in the file: "36h" or "3d".
+func ParseDuration(s string) (time.Duration, error) { return parseDuration(s) }
+
 // parseDuration reads Go's durations and also days, as in "3d" and "1d12h".
 func parseDuration(s string) (time.Duration, error) {
 	const hint = "write it as 90s, 10m, 72h or 3d"

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,7 +176,7 @@ func (u URL) checkRoot(nameNodes bool) error {
 func checkBucket(name string) error {
 	const hint = "bucket names have 3 to 63 lower-case letters, digits, '.' and '-'"
 	if name == "" {
-		return errors.New("the URL names no bucket")
+		return hinted("write it as s3://bucket/prefix or gs://bucket/prefix", "the URL names no bucket")
 	}
 	if len(name) < 3 || len(name) > 63 {
 		return hinted(hint, "%q is not a bucket name", name)
@@ -197,7 +196,7 @@ func checkBucket(name string) error {
 func checkGoogleBucket(name string) error {
 	const hint = "bucket names have 3 to 63 lower-case letters, digits, '-', '_' and '.', and up to 222 with dots in between"
 	if name == "" {
-		return errors.New("the URL names no bucket")
+		return hinted("write it as s3://bucket/prefix or gs://bucket/prefix", "the URL names no bucket")
 	}
 	bad := len(name) < 3 || len(name) > 222 || strings.Trim(name[:1]+name[len(name)-1:], "-_.") != name[:1]+name[len(name)-1:]
 	for label := range strings.SplitSeq(name, ".") {

@@ -36,9 +36,20 @@ func parseBackupRef(c *cli.Context, s string) (backupRef, error) {
 		WithHint("ids look like 20261130T230501.123Z-7f3k2m9q4x; hbackup list shows them")
 }
 
+// verbOf names the verb as it is typed: "config show".
+func verbOf(c *cli.Context) string {
+	var words []string
+	for _, up := range c.Lineage() {
+		if up.Command != nil && up.Command.Name != "" && up.Command.Name != c.App.Name {
+			words = append([]string{up.Command.Name}, words...)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // bad is a fault in the command line of a verb.
 func bad(c *cli.Context, format string, args ...any) *hbackup.Error {
-	return hbackup.Errorf(c.Command.FullName(), "", hbackup.KindUsage, format, args...)
+	return hbackup.Errorf(verbOf(c), "", hbackup.KindUsage, format, args...)
 }
 
 // required gives the value of a flag that must be there.
@@ -117,7 +128,7 @@ func moment(c *cli.Context, flag string) (time.Time, error) {
 	}
 	t, err := hbackup.ParseTime(c.String(flag))
 	if err != nil {
-		return t, hbackup.E(c.Command.FullName()+": --"+flag, "", hbackup.KindUsage, err)
+		return t, hbackup.E(verbOf(c)+": --"+flag, "", hbackup.KindUsage, err)
 	}
 	return t, nil
 }

@@ -116,5 +116,5 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return hbackup.E(c.Command.FullName(), "", hbackup.KindUsage, err)
+	return hbackup.E(verbOf(c), "", hbackup.KindUsage, err)
 }

@@ -35,7 +35,7 @@ func (p *program) arguments(c *cli.Context, operands ...string) error {
 	if _, err := overrides(c); err != nil {
 		return err
 	}
-	name := c.Command.FullName()
+	name := verbOf(c)
 	switch n := c.Args().Len(); {
 	case n < len(operands):
 		return hbackup.Errorf(name, "", hbackup.KindUsage, "%s is missing", operands[n]).

@@ -47,7 +47,7 @@ hbackup target validate main
 hbackup target validate main --full -o json`,
 			Flags: []cli.Flag{
 				&cli.BoolFlag{Name: "full", Usage: "run every case, with large objects and many keys"},
-				&cli.DurationFlag{Name: "longest", Usage: "`DURATION` of the longest backup that is to be expected; rules of the store that act sooner fail", Value: check.DefaultLongest},
+				&cli.StringFlag{Name: "longest", Usage: "`DURATION` of the longest backup that is to be expected, as 36h or 3d; rules of the store that act sooner fail (default: 24h)"},
 				initFlag("try the location although it holds other data, and make it hbackup's if it is safe"),
 			},
 			Action: p.validateTarget,
@@ -63,8 +63,12 @@ func (p *program) validateTarget(c *cli.Context) error {
 	if err := name.Validate(); err != nil {
 		return bad(c, "%w", err)
 	}
-	if c.Duration("longest") <= 0 {
-		return bad(c, "--longest must be more than nothing").WithHint("for example --longest 36h")
+	longest := check.DefaultLongest
+	if c.IsSet("longest") {
+		var err error
+		if longest, err = config.ParseDuration(c.String("longest")); err != nil || longest <= 0 {
+			return bad(c, "--longest: %s is not a duration", quoteOdd(c.String("longest"))).WithHint("for example --longest 36h, or 3d")
+		}
 	}
 	return p.withSession(c, func(ctx context.Context, s *session) error {
 		loc, err := s.cfg.Location(name)
@@ -76,7 +80,7 @@ func (p *program) validateTarget(c *cli.Context) error {
 		progress.Stage("", "look")
 		report, err := s.services.ValidateTarget(ctx, loc, check.TargetOptions{
 			Committer: committer.Protocol(loc.Committer),
-			Full:      c.Bool("full"), Longest: c.Duration("longest"), Init: c.Bool("init"), Writer: writer(),
+			Full:      c.Bool("full"), Longest: longest, Init: c.Bool("init"), Writer: writer(),
 			Expect: count.expect, Done: count.done,
 		})
 		stop()

@@ -17,7 +17,6 @@ import (
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/check"
-	"hbackup/e2e/servers"
 	"hbackup/storage"
 )
 
@@ -69,30 +68,66 @@ func names(t *testing.T, s *Store) []string {
 }
 
 func TestValidateTheGateway(t *testing.T) {
-	for name, g := range map[string]*servers.S3{"http": gateway, "tls": gatewayTLS} {
-		t.Run(name, func(t *testing.T) {
-			if name == "tls" {
-				long(t)
-			}
-			s := open(t, configFor(t, g))
-			items, r := validate(t, s, nil)
-			for _, i := range items {
-				if i.Status == check.Failed || i.Status == check.Warning {
-					t.Errorf("%+v", i)
-				}
-			}
-			wantItem(t, items, "checksums", check.OK, "refused by the server")
-			wantItem(t, items, "conditional replace", check.OK, "If-Match is honoured")
-			wantItem(t, items, "batch delete", check.OK, "1000")
-			wantItem(t, items, "versioning", check.OK, "off")
-			wantItem(t, items, "lifecycle rules", check.OK, "")
-			wantItem(t, items, "held uploads", check.OK, "cases")
-			wantItem(t, items, "uploads in parts", check.OK, "s3:AbortMultipartUpload")
-			wantItem(t, items, "rights", check.OK, "s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject")
-			if r.Left != "" || len(names(t, s)) > 0 {
-				t.Errorf("left: %q, %q", r.Left, names(t, s))
-			}
-		})
+	s := open(t, configFor(t, gateway))
+	items, r := validate(t, s, nil)
+	for _, i := range items {
+		if i.Status == check.Failed || i.Status == check.Warning {
+			t.Errorf("%+v", i)
+		}
+	}
+	wantItem(t, items, "checksums", check.OK, "refused by the server")
+	wantItem(t, items, "conditional replace", check.OK, "If-Match is honoured")
+	wantItem(t, items, "batch delete", check.OK, "1000")
+	wantItem(t, items, "versioning", check.OK, "off")
+	wantItem(t, items, "lifecycle rules", check.OK, "")
+	wantItem(t, items, "held uploads", check.OK, "cases")
+	wantItem(t, items, "uploads in parts", check.OK, "s3:AbortMultipartUpload")
+	wantItem(t, items, "rights", check.OK, "s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject")
+	if r.Left != "" || len(names(t, s)) > 0 {
+		t.Errorf("left: %q, %q", r.Left, names(t, s))
+	}
+}
+
+// A place in a bucket that may be somebody else's is left alone, unless the
+// operator wants it.
+func TestAPlaceThatIsNotOurs(t *testing.T) {
+	s := open(t, configFor(t, gateway))
+	if _, err := storage.PutBytes(t.Context(), s, "photos/cat.jpg", []byte("x"), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := check.Target(t.Context(), s, check.TargetOptions{NoSuite: true}); !hbackup.IsKind(err, hbackup.KindRefused) {
+		t.Errorf("it was tried: %v", err)
+	}
+	if _, err := catalog.EnsureMarker(t.Context(), s, "test", false); !hbackup.IsKind(err, hbackup.KindRefused) {
+		t.Errorf("it was taken: %v", err)
+	}
+	place, _, err := catalog.ForReading(t.Context(), s, "prod", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.PutBytes(t.Context(), place.Store, "x", []byte("x"), true); !hbackup.IsKind(err, hbackup.KindReadOnly) {
+		t.Errorf("it was written to: %v", err)
+	}
+	if there := names(t, s); len(there) != 1 {
+		t.Errorf("there is %q", there)
+	}
+	if _, r := validate(t, s, func(o *check.TargetOptions) { o.NoSuite, o.Init = true, true }); r.Left != "" {
+		t.Errorf("left: %s", r.Left)
+	}
+	if m, err := catalog.Examine(t.Context(), s); err != nil || m == nil || len(names(t, s)) != 2 {
+		t.Errorf("with --init it is not ours: %+v, %v, %q", m, err, names(t, s))
+	}
+}
+
+// The missing right to give an upload up is named by the store, for whatever verb.
+func TestNoRightToAbort(t *testing.T) {
+	s := user(t, "no-abort", without("s3:AbortMultipartUpload")...)
+	ticket, err := s.OpenUpload(t.Context(), "probe/x", "S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DropUpload(t.Context(), ticket); !hbackup.IsKind(err, hbackup.KindDenied) || !strings.Contains(hbackup.HintOf(err), "s3:AbortMultipartUpload") {
+		t.Errorf("%v (%s)", err, hbackup.HintOf(err))
 	}
 }
 
