@@ -19,7 +19,8 @@ type Patience struct {
 	// say that it is no active one (default 30 s; it should exceed a fail-over).
 	// Negative: not at all.
 	RetryFor time.Duration
-	// StartFor is how long it lasts before that (default 5 s, at most RetryFor).
+	// StartFor is how long it lasts before that, for all calls together: from the first
+	// one on (default 5 s, at most RetryFor).
 	StartFor time.Duration
 	// Log hears what is waited for, once each time. Nil: nobody does.
 	Log *slog.Logger
@@ -40,6 +41,7 @@ func (p Patience) withDefaults() Patience {
 type Waiter struct {
 	Patience
 	uri   string
+	first atomic.Pointer[time.Time] // when the first call began
 	heard atomic.Bool
 	told  atomic.Bool // that somebody waits
 }
@@ -67,7 +69,9 @@ type Wait struct {
 
 // Begin starts the clock of a call.
 func (w *Waiter) Begin() *Wait {
-	return &Wait{w: w, began: time.Now(), pause: 100 * time.Millisecond}
+	now := time.Now()
+	w.first.CompareAndSwap(nil, &now)
+	return &Wait{w: w, began: now, pause: 100 * time.Millisecond}
 }
 
 // tellAfter is how long a wait may last before it is told of.
@@ -76,11 +80,10 @@ const tellAfter = time.Second
 // Again pauses before the call is tried once more because of an error; false means
 // that the patience is over or the context has ended.
 func (t *Wait) Again(ctx context.Context, because error) bool {
-	limit := t.w.RetryFor
+	limit, waited := t.w.RetryFor, time.Since(t.began)
 	if !t.w.heard.Load() {
-		limit = t.w.StartFor
+		limit, waited = t.w.StartFor, time.Since(*t.w.first.Load())
 	}
-	waited := time.Since(t.began)
 	if ctx.Err() != nil || waited+t.pause > limit {
 		return false
 	}

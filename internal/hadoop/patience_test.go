@@ -26,6 +26,9 @@ func TestPatience(t *testing.T) {
 	if n := tries(t.Context(), w, 100); n == 0 || n == 100 {
 		t.Errorf("%d tries before anybody was heard of", n)
 	}
+	if n := tries(t.Context(), w, 1); n != 0 {
+		t.Errorf("the next call was tried again %d times", n)
+	}
 	w.Heard()
 	if n := tries(t.Context(), w, 4); n != 4 {
 		t.Errorf("%d tries after that", n)

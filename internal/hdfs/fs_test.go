@@ -120,8 +120,12 @@ func TestHungNameNode(t *testing.T) {
 
 // sameWithLimit gives the same file system with another time limit for calls.
 func sameWithLimit(t *testing.T, fs *FS, limit time.Duration) *FS {
-	other := &FS{cfg: fs.cfg}
-	other.cfg.CallTimeout = limit
+	cfg := fs.cfg
+	cfg.CallTimeout = limit
+	other, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { other.Close() })
 	return other
 }
