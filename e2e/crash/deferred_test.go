@@ -12,7 +12,6 @@ import (
 
 	"hbackup/backup"
 	"hbackup/committer"
-	"hbackup/internal/failpoint"
 )
 
 // TestCommitKilledAtEveryStep kills a backup before, inside and after each phase of
@@ -106,17 +105,12 @@ func TestCommitKilledAtEveryStep(t *testing.T) {
 	noneLeft(t, x, p)
 }
 
-// deferredPoints gives the steps at which a backup by uploads is killed, those that
-// come several times also with a later hit.
+// deferredPoints gives the steps at which a backup by uploads is killed: one before,
+// inside and after each phase. A backup in memory dies at every single call.
 func deferredPoints() []string {
-	var all []string
-	for _, s := range append([]failpoint.Step{backup.StepFilesCopied}, committer.DeferredSteps...) {
-		all = append(all, string(s))
-		if s == committer.StepUploadOpened || s == committer.StepUploadFinished {
-			all = append(all, string(s)+"#3")
-		}
-	}
-	return all
+	return []string{string(backup.StepFilesCopied), string(committer.StepUploadOpened), string(committer.StepUploadsRecorded), string(committer.StepUploadFilled),
+		string(committer.StepUploadsSealed), string(committer.StepUploadFinished) + "#3", string(committer.StepUploadsFinished),
+		string(committer.StepManifestWritten), string(committer.StepRecordClosed)}
 }
 
 func s3Client(t *testing.T) *sdk.Client {
