@@ -35,7 +35,13 @@ func (s *Store) OpenUpload(ctx context.Context, key storage.Key, stamp string) (
 		return storage.Ticket{}, err
 	}
 	u, again, err := s.beginUploadOrTwo(ctx, s.full(string(key)), map[string]string{stampName: stamp})
-	if err != nil {
+	switch {
+	case err != nil && lacksUploads(err) && ctx.Err() == nil:
+		// Large objects are sent in chunks then: what needs no held upload goes on.
+		s.serial.Store(true)
+		return storage.Ticket{}, hbackup.E("open upload", s.loc.At(key), hbackup.KindUnsupported, &cause{text: "multipart uploads are not to be had: " + s.judge(err).text, err: err}).
+			WithHint("the right storage.multipartUploads.create is needed; the role Storage Object User has it")
+	case err != nil:
 		return storage.Ticket{}, s.fail(ctx, "open upload", key, err)
 	}
 	return storage.Ticket{Key: key, ID: u.id, Stamp: stamp, Doubtful: again}, nil

@@ -116,7 +116,12 @@ func TestAnotherWay(t *testing.T) {
 					tried = p.requests(opInitiate)
 				}
 			}
-			if a, b := p.requests(opInitiate), p.requests(opBegin); b != 2 || a == 0 || a != tried {
+			asked := p.requests(opInitiate)
+			_, err := s.OpenUpload(t.Context(), "held", "stamp")
+			if checkKind(t, err, hbackup.KindUnsupported); hbackup.HintOf(err) == "" {
+				t.Errorf("a held upload: %v", err)
+			}
+			if a, b := asked, p.requests(opBegin); b != 2 || a == 0 || a != tried {
 				t.Errorf("%d multipart and %d resumable uploads were begun, %d of the former for the second object", a, b, a-tried)
 			}
 		})
