@@ -49,7 +49,7 @@ func ReadMarker(ctx context.Context, s storage.Store) (Marker, error) {
 }
 
 // create stores v as JSON under a key that must be free. An answer that was lost
-// is settled by reading the key back.
+// is settled.
 func create(ctx context.Context, s storage.Store, key storage.Key, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -60,10 +60,7 @@ func create(ctx context.Context, s storage.Store, key storage.Key, v any) error 
 	if err == nil || hbackup.IsKind(err, hbackup.KindExists) {
 		return err
 	}
-	if got, _, rerr := storage.ReadAll(ctx, s, key, maxRecordBytes); rerr == nil && string(got) == string(b) {
-		return nil
-	}
-	return err
+	return storage.SettleCreate(ctx, s, key, b, err)
 }
 
 // read loads a JSON record of a known format.

@@ -254,10 +254,15 @@ func (im *Image) putSnapshotFile(ctx context.Context, f SnapshotFile) error {
 	if err == nil {
 		return nil
 	}
-	if got, rerr := im.readBack(ctx, f.Key, len(f.Data)); rerr == nil && got != nil && string(got) == string(f.Data) {
+	if !hbackup.IsKind(err, hbackup.KindExists) {
+		err = storage.SettleCreate(ctx, im.store, f.Key, f.Data, err)
+	} else if got, rerr := im.readBack(ctx, f.Key, len(f.Data)); rerr == nil && got != nil && string(got) == string(f.Data) {
 		return nil
 	}
-	return hbackup.E("write", im.path(f.Key), hbackup.KindOther, err)
+	if err != nil {
+		return hbackup.E("write", im.path(f.Key), hbackup.KindOther, err)
+	}
+	return nil
 }
 
 // Commit creates the image's manifest, and with it the image. When the very
@@ -282,6 +287,11 @@ func (im *Image) Commit(ctx context.Context, key storage.Key, manifest []byte) e
 		return hbackup.E("commit image", im.path(key), hbackup.KindOther, err)
 	case got == nil && !hbackup.IsKind(err, hbackup.KindExists):
 		return hbackup.E("commit image", im.path(key), hbackup.KindOther, err)
+	case string(got) == string(manifest) && !hbackup.IsKind(err, hbackup.KindExists):
+		if err := storage.SettleCreate(ctx, im.store, key, manifest, err); err != nil {
+			return hbackup.E("commit image", im.path(key), hbackup.KindOther, err)
+		}
+		return nil
 	case string(got) == string(manifest):
 		return nil
 	}

@@ -295,3 +295,27 @@ func TestOfManyCommitsOneWins(t *testing.T) {
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// A manifest that can be read back is not enough: a store that fails again and
+// again, such as a disk that cannot be synced, may have it in memory alone. What
+// counts is that the store says in the end that it exists.
+func TestAManifestThatTheStoreNeverOwnsUpToIsNotCommitted(t *testing.T) {
+	for script, committed := range map[string]bool{"put[images/]#1:lost": true, "put[images/]#*:lost": false, "put[.snapshotinfo]#*:lost": false, "put[.snapshotinfo]#1:lost": true} {
+		s, ctx := mem.New("committer"), context.Background()
+		bad, err := faulty.New(s, script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		im := committer.NewDirect(bad).Begin(alone)
+		if err := put(t, im, fileKey, "bytes"); err != nil {
+			t.Fatal(err)
+		}
+		err = im.PutSnapshotFiles(ctx, snapshotFiles("data", "info")...)
+		if err == nil {
+			err = im.Commit(ctx, manifestKey, []byte("manifest"))
+		}
+		if (err == nil) != committed {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+}

@@ -44,6 +44,22 @@ func PutBytes(ctx context.Context, s Store, key Key, data []byte, ifAbsent bool)
 	return s.Put(ctx, key, bytes.NewReader(data), PutOptions{Size: int64(len(data)), IfAbsent: ifAbsent, Digest: &digest})
 }
 
+// SettleCreate finds out what became of a PutBytes with ifAbsent that failed with
+// cause, which is not KindExists: the answer may have been lost. It gives nil when
+// these very bytes are there and durable, and cause otherwise. That they can be read
+// is not enough: a store may show what it could not make durable. So it tries once
+// more, and a store says KindExists only of what is.
+func SettleCreate(ctx context.Context, s Store, key Key, data []byte, cause error) error {
+	got, _, err := ReadAll(ctx, s, key, int64(len(data))+1)
+	if err != nil || !bytes.Equal(got, data) {
+		return cause
+	}
+	if _, err := PutBytes(ctx, s, key, data, true); err != nil && !hbackup.IsKind(err, hbackup.KindExists) {
+		return cause
+	}
+	return nil
+}
+
 // Exists reports whether there is an object under the key.
 func Exists(ctx context.Context, s Store, key Key) (bool, error) {
 	_, err := s.Stat(ctx, key)

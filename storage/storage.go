@@ -12,7 +12,8 @@
 //     sent): the object is whole or absent then, too, but which of both only
 //     Stat can tell.
 //   - Put with IfAbsent has exactly one winner, however many try; the others
-//     get hbackup.KindExists and change nothing.
+//     get hbackup.KindExists and change nothing. What exists is durable when
+//     they are told so.
 //   - After Put returned nil the object is durable, and every later Get, Stat
 //     and List anywhere sees it. After Delete returned nil none does, and that
 //     is durable as well.
