@@ -11,6 +11,16 @@
 // the size of the whole. Memory is the part buffers (Config.Memory) and nothing
 // that grows with an object.
 //
+// # Stores that are slow or away
+//
+// All requests of a store share one window, which halves when the store asks for
+// fewer and widens by one a round as it accepts (gate). A part that takes several
+// times as long as parts took lately is sent a second time, and the first answer
+// counts; where more than one sending may have landed, the completion names the
+// part by the tag that the store shows (upload). A part whose attempts have all
+// failed for a passing reason is looked for, and sent anew if it is not there;
+// those that are stored stay.
+//
 // # Answers that got lost
 //
 // A request can succeed although its answer does not arrive, and its repetition
