@@ -174,8 +174,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		URL:  URL{"s3", "other-bucket", ""},
 		Credentials: Credentials{Profile: "backup", Role: Role{
 			ARN: "arn:aws:iam::1:role/x", ExternalID: "e", SessionName: "s", Endpoint: "https://sts.example.org"}},
-		SSE:           SSE{Mode: "customer", CustomerKey: Secret{File: "/nonexistent/key"}},
-		PartSize:      16 << 20,
+		SSE:       SSE{Mode: "customer", CustomerKey: Secret{File: "/nonexistent/key"}},
+		Committer: "auto", PartSize: 16 << 20,
 		ParallelParts: 4, Checksum: "crc64nvme",
 		RetryFor: 15 * time.Second,
 	}
