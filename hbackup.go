@@ -19,6 +19,9 @@ import (
 // snapshot names, so it is limited to [A-Za-z0-9][A-Za-z0-9_-]*, 64 bytes.
 type ClusterName string
 
+// ProbeFolder is what no cluster may be called: below it locations are tried out.
+const ProbeFolder = "probe"
+
 // Validate reports why the name cannot be used.
 func (c ClusterName) Validate() error {
 	if c == "" {

@@ -14,7 +14,7 @@ import (
 )
 
 // ProbePrefix is where checks try out what the location can do.
-const ProbePrefix = "probe/"
+const ProbePrefix = hbackup.ProbeFolder + "/"
 
 // Examine finds out whose a location is, and writes nothing. One of ours gives
 // its marker, an empty one none. One that holds objects and no marker may be

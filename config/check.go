@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"hbackup"
 	"hbackup/internal/nearest"
 )
 
@@ -31,6 +32,9 @@ func (l *loader) check(cfg *Config) {
 
 func (l *loader) checkCluster(cfg *Config, cl *Cluster) {
 	at := "clusters." + string(cl.Name)
+	if cl.Name == hbackup.ProbeFolder {
+		l.add(l.originOf(at), at, "choose another name", "locations are tried out in a folder of this name")
+	}
 	reg := at + ".registry"
 	switch zk, masters := len(cl.Registry.ZooKeeper) > 0, len(cl.Registry.Masters) > 0; {
 	case zk && masters:

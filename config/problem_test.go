@@ -38,6 +38,7 @@ func TestProblems(t *testing.T) {
 		{name: "unknown section", text: minimal + "locatons: {}\n", want: []string{f + ":9: unknown key locatons; did you mean locations?"}},
 		{name: "key in the wrong place", text: minimal + "part_size: 1MiB\n", want: []string{f + ":9: unknown key part_size; part_size is a key of locations.NAME"}},
 		{name: "section in the wrong place", text: minimal + "log: {locations: x}\n", want: []string{f + ":9: unknown key log.locations; locations is a key of the top level"}},
+		{name: "reserved name", text: strings.Replace(minimal, "prod:", "probe:", 1), want: []string{f + ":3: clusters.probe: locations are tried out in a folder of this name; choose another name"}},
 		{name: "unlike any key", text: minimal + "log: {banana: 1}\n", want: []string{f + ":9: unknown key log.banana; known here: level, format, trace_store"}},
 		{name: "escape sequence in a key", text: minimal + "\"\\e[31m\": 1\n", want: []string{f + ":9: unknown key \"\\x1b[31m\"; known here: version, clusters, locations, sets, copy, index, log"}},
 		{name: "key twice", text: minimal + "log: {}\nlog: {}\n", want: []string{f + ":10: log: the key is there twice, first in line 9; keep one of the two"}},

@@ -209,7 +209,7 @@ func judgeRules(rules []gcs.LifecycleRule, prefix string, terms storage.Terms) [
 		all = append(all, f)
 	}
 	if len(all) == 0 {
-		all = append(all, storage.Finding{Name: lifecycle, Verdict: storage.Fine, Detail: fmt.Sprintf("none of %d hurts backups", len(rules))})
+		all = append(all, storage.Finding{Name: lifecycle, Verdict: storage.Fine, Detail: "none hurts backups"})
 	}
 	return all
 }
