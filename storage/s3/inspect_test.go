@@ -336,21 +336,21 @@ func TestLifecycleRules(t *testing.T) {
 		"deletes on a day":        {rule(all, "<Expiration><Date>2030-01-01T00:00:00Z</Date></Expiration>"), storage.Harmful, "2030-01-01T00:00:00"},
 		"deletes some of ours":    {rule(mine, expire), storage.Harmful, "deletes"},
 		"deletes tagged ones":     {rule("<Filter><And><Prefix>"+s.c.Prefix+"</Prefix><Tag><Key>a</Key><Value>b</Value></Tag></And></Filter>", expire), storage.Harmful, "deletes"},
-		"deletes others'":         {rule("<Filter><Prefix>logs/</Prefix></Filter>", expire), storage.Fine, "none of 1"},
-		"deletes neighbours'":     {rule("<Filter><Prefix>"+s.c.Prefix+"0</Prefix></Filter>", expire), storage.Fine, "none of 1"},
-		"is switched off":         {strings.Replace(rule(all, expire), "Enabled", "Disabled", 1), storage.Fine, "none of 1"},
-		"delete markers":          {rule(all, "<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>"), storage.Fine, "none of 1"},
-		"older versions":          {rule(all, "<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>"), storage.Fine, "none of 1"},
+		"deletes others'":         {rule("<Filter><Prefix>logs/</Prefix></Filter>", expire), storage.Fine, "none hurts"},
+		"deletes neighbours'":     {rule("<Filter><Prefix>"+s.c.Prefix+"0</Prefix></Filter>", expire), storage.Fine, "none hurts"},
+		"is switched off":         {strings.Replace(rule(all, expire), "Enabled", "Disabled", 1), storage.Fine, "none hurts"},
+		"delete markers":          {rule(all, "<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>"), storage.Fine, "none hurts"},
+		"older versions":          {rule(all, "<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>"), storage.Fine, "none hurts"},
 		"to an archive":           {rule(all, "<Transition><Days>90</Days><StorageClass>DEEP_ARCHIVE</StorageClass></Transition>"), storage.Harmful, "DEEP_ARCHIVE after 90 days"},
-		"to a colder class":       {rule(all, "<Transition><Days>30</Days><StorageClass>STANDARD_IA</StorageClass></Transition>"), storage.Fine, "none of 1"},
+		"to a colder class":       {rule(all, "<Transition><Days>30</Days><StorageClass>STANDARD_IA</StorageClass></Transition>"), storage.Fine, "none hurts"},
 		"aborts after a day":      {rule(all, abort(1)), storage.Harmful, "1 days after they began"},
 		"aborts after three days": {rule(all, abort(3)), storage.Caution, "3 days after they began"},
-		"aborts after a week":     {rule(all, abort(7)), storage.Fine, "none of 1"},
+		"aborts after a week":     {rule(all, abort(7)), storage.Fine, "none hurts"},
 		"garbage":                 {"<Rule><ID>R</ID><Status>Enabled</Status></Rule>", storage.Harmful, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "garbage" { // a rule about everything that does nothing
-				c.verdict, c.says = storage.Fine, "none of 1"
+				c.verdict, c.says = storage.Fine, "none hurts"
 			}
 			p.set(rules(c.rules))
 			got := s.inspectLifecycle(t.Context(), storage.Terms{LongestJob: 24 * time.Hour})
