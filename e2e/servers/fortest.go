@@ -45,6 +45,17 @@ func (x Test) HDFS(o HDFSOptions) *HDFS {
 	return h
 }
 
+// HDFSPair starts an HDFS with two name nodes.
+func (x Test) HDFSPair(o HDFSOptions) *HDFSPair {
+	x.t.Helper()
+	h, err := StartHDFSPair(x.t.Context(), o)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.endWith(h.dir, h.Stop, h.logFiles()...)
+	return h
+}
+
 // S3 starts the S3 gateway.
 func (x Test) S3(o S3Options) *S3 {
 	x.t.Helper()

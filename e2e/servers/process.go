@@ -21,10 +21,10 @@ import (
 type process struct {
 	name  string
 	pid   int
-	log   string        // path of the file that has its output
-	stdin io.Closer     // closing it ends a JVM of ours
-	ended chan struct{} // closed when the child is gone
-	err   error         // how it ended; valid after ended
+	log   string         // path of the file that has its output
+	stdin io.WriteCloser // closing it ends a JVM of ours
+	ended chan struct{}  // closed when the child is gone
+	err   error          // how it ended; valid after ended
 }
 
 // spawn starts a child whose output goes to the log file. When ready is not

@@ -33,6 +33,10 @@ var ErrReplaced = errors.New("another file has taken this path while it was read
 // ErrOpenForWriting is the cause when a file's end is not known yet.
 var ErrOpenForWriting = errors.New("the file is still open for writing")
 
+// ErrAnswerLost is among the causes when a call that is not repeated may have been
+// carried out or not.
+var ErrAnswerLost = errors.New("the name node's answer was lost")
+
 // PageSize is how many entries one page of a directory has, unless it is the last;
 // the usual limit of one answer of an HDFS name node (dfs.ls.limit).
 const PageSize = 1000

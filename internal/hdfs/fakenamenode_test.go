@@ -98,7 +98,7 @@ func (n *fakeNameNode) serve(c net.Conn) {
 		if _, err := io.ReadFull(c, packet); err != nil {
 			return
 		}
-		method := requestMethod(append(size[:], packet...))
+		method, _ := requestMethod(append(size[:], packet...))
 		if method == "" {
 			continue // the connection context
 		}
@@ -113,10 +113,13 @@ func (n *fakeNameNode) serve(c net.Conn) {
 		case a.hang:
 			io.Copy(io.Discard, c)
 			return
-		case a.hangUp:
+		case a.hangUp && a.raw == nil:
 			return
 		case a.raw != nil:
 			c.Write(a.raw)
+			if a.hangUp {
+				return
+			}
 			continue
 		}
 		c.Write(response(protowire.DecodeZigZag(varintField(header, 3)), a))

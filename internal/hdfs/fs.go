@@ -303,7 +303,8 @@ func (h *FS) callKeep(ctx context.Context, op, path string, rep repetition, f fu
 			h.release(s)
 		}
 		if unknown && rep == once {
-			return nil, typed.WithHint("the name node's answer was lost, so it may have been done; look before trying again")
+			return nil, hbackup.E(typed.Op, typed.Path, typed.Kind, fmt.Errorf("%w: %w", files.ErrAnswerLost, typed.Err)).
+				WithHint("it may have been done: look before trying again")
 		}
 		if !hbackup.Retryable(typed) {
 			return nil, typed

@@ -25,7 +25,9 @@ type nnConn struct {
 	mu     sync.Mutex
 	err    error
 	method string // of the call under way; "" during the handshake
+	callID int32
 	frame  frame
+	whole  []byte // an answer that was read ahead, as far as the library has not taken it
 }
 
 func (c *nnConn) failure() error {
@@ -49,13 +51,13 @@ func (c *nnConn) Write(b []byte) (int, error) {
 	if err := c.failure(); err != nil {
 		return 0, err
 	}
-	method := requestMethod(b)
+	method, id := requestMethod(b)
 	sent, err := c.s.amended(method, b)
 	if err != nil {
 		return 0, c.fail(err)
 	}
 	c.mu.Lock()
-	c.method = method
+	c.method, c.callID = method, id
 	c.frame = frame{keepBody: tellsFileState(method)}
 	c.mu.Unlock()
 	if method != "" {
@@ -77,7 +79,7 @@ func (c *nnConn) Read(b []byte) (int, error) {
 	if err := c.failure(); err != nil {
 		return 0, err
 	}
-	n, err := c.Conn.Read(b)
+	n, err := c.read(b)
 	if n > 0 {
 		c.mu.Lock()
 		done, frameErr := c.frame.add(b[:n])
@@ -91,6 +93,7 @@ func (c *nnConn) Read(b []byte) (int, error) {
 			a := parseAnswer(method, f.kept)
 			if a.exception == "" {
 				c.s.answered.Store(&c.addr)
+				c.s.served()
 			}
 			c.s.received(a)
 		}
@@ -99,6 +102,26 @@ func (c *nnConn) Read(b []byte) (int, error) {
 		return n, c.fail(err)
 	}
 	return n, nil
+}
+
+// read gives the bytes of an answer as they come, or those of a writer's call as
+// readWhole has them.
+func (c *nnConn) read(b []byte) (int, error) {
+	c.mu.Lock()
+	ahead := c.frame.got == 0 && repeatedWhileWriting[c.method]
+	c.mu.Unlock()
+	if ahead && c.s.isHolding() {
+		var err error
+		if c.whole, err = c.readWhole(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.whole) > 0 {
+		n := copy(b, c.whole)
+		c.whole = c.whole[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
 }
 
 func (c *nnConn) Close() error {
@@ -145,20 +168,21 @@ func (f *frame) add(b []byte) (bool, error) {
 	return f.got >= 4+want, nil
 }
 
-// requestMethod gives the name of the method that a request packet calls, or ""
-// for the packets of the handshake.
-func requestMethod(b []byte) string {
+// requestMethod gives the name of the method that a request packet calls and the
+// number of the call, or "" for the packets of the handshake.
+func requestMethod(b []byte) (string, int32) {
 	if len(b) < 4 {
-		return ""
+		return "", 0
 	}
 	header, rest, ok := delimited(b[4:])
-	if !ok || int32(protowire.DecodeZigZag(varintField(header, 3))) < 0 { // callId: handshake and SASL are negative
-		return ""
+	id := int32(protowire.DecodeZigZag(varintField(header, 3)))
+	if !ok || id < 0 { // handshake and SASL are negative
+		return "", 0
 	}
 	call, _, ok := delimited(rest)
 	if !ok {
-		return ""
+		return "", 0
 	}
 	method, _ := bytesField(call, 1)
-	return string(method)
+	return string(method), id
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +38,12 @@ type session struct {
 	replace bool   // a file that is renamed may replace another
 	after   string // the name after which a directory is listed
 	calls   map[string]int
-	answer  answer // of the last call by the user
-	file    answer // of the last call that said something about a file's bytes
+	holding bool         // a file is open for writing
+	dials   int          // of name nodes since one has served
+	refused error        // why the last of them failed, if it did
+	wait    *hadoop.Wait // for one to serve, while a file is held
+	answer  answer       // of the last call by the user
+	file    answer       // of the last call that said something about a file's bytes
 }
 
 // shared is what all sessions of a file system know together.
@@ -76,19 +81,18 @@ func newSession(ctx context.Context, cfg *Config, sh *shared) (*session, error) 
 }
 
 // nameNodes gives the addresses, the active one first: each try of a standby
-// would cost a connection and a call.
+// would cost a connection and a call. See rounds for why it gives them often.
 func (s *session) nameNodes() []string {
-	active := s.answered.Load()
-	if active == nil {
-		return s.cfg.NameNodes
-	}
-	nodes := []string{*active}
-	for _, a := range s.cfg.NameNodes {
-		if a != *active {
-			nodes = append(nodes, a)
+	nodes := s.cfg.NameNodes
+	if active := s.answered.Load(); active != nil {
+		nodes = []string{*active}
+		for _, a := range s.cfg.NameNodes {
+			if a != *active {
+				nodes = append(nodes, a)
+			}
 		}
 	}
-	return nodes
+	return slices.Repeat(nodes, rounds)
 }
 
 // bind gives the session to a user whose context rules it.
@@ -97,6 +101,7 @@ func (s *session) bind(ctx context.Context) {
 	s.ctx = ctx
 	s.answer, s.file = answer{}, answer{}
 	s.writing, s.replace, s.after = false, false, ""
+	s.holding, s.dials, s.refused, s.wait = false, 0, nil, nil
 	s.mu.Unlock()
 	unwatch := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })
 	s.mu.Lock()
@@ -170,12 +175,16 @@ func (s *session) dialContext() (context.Context, context.CancelFunc, error) {
 }
 
 func (s *session) dialNameNode(_ context.Context, network, addr string) (net.Conn, error) {
+	if err := s.mayDial(); err != nil {
+		return nil, err
+	}
 	ctx, cancel, err := s.dialContext()
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	raw, err := s.cfg.Dial(ctx, network, addr)
+	s.noteDial(err)
 	if err != nil {
 		return nil, err
 	}

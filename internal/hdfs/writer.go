@@ -15,8 +15,9 @@ import (
 // the replication and block size of the Config or the name node. The context rules the Writer
 // until its end.
 //
-// The library has no recovery of the write pipeline: a data node that goes away
-// fails the file, and the caller writes it again.
+// A fail-over of the name nodes holds the file up and no more. The library has no
+// recovery of the write pipeline, though: a data node that goes away fails the file,
+// and the caller writes it again.
 func (h *FS) Create(ctx context.Context, path string) (*Writer, error) {
 	const op = "create"
 	if err := h.check(ctx, op, path); err != nil {
@@ -44,6 +45,7 @@ func (h *FS) Create(ctx context.Context, path string) (*Writer, error) {
 			return err
 		}
 		created = true
+		s.hold()
 		inode, err = h.checkCreated(s, op, path)
 		return err
 	})
@@ -196,14 +198,22 @@ func (w *Writer) discard(reason error) error {
 	return w.fs.removeOwn(w.ctx, w.path, w.inode)
 }
 
-// removeFor bounds the clearing away after a failure.
-const removeFor = 30 * time.Second
+// The clearing away after a failure is bounded, the more so when somebody wants to
+// stop.
+const (
+	removeFor        = 30 * time.Second
+	removeForStopped = 5 * time.Second
+)
 
 // removeOwn removes a file of ours even when the context has ended. A writer that
 // was held up for long may find that somebody took its file for abandoned and has
 // written another under the name: that one stays.
 func (h *FS) removeOwn(ctx context.Context, path string, inode uint64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeFor)
+	limit := removeFor
+	if ctx.Err() != nil {
+		limit = removeForStopped
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	there, err := h.Stat(ctx, path)
 	switch {

@@ -1,8 +1,11 @@
 package hdfs
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"hbackup"
 )
@@ -67,49 +70,88 @@ func TestAWriterRemovesOnlyItsOwnFile(t *testing.T) {
 	}
 }
 
-// The active name node becomes a standby while a file is written: the other one
-// closes it. When it dies, the answer to the closing is lost; that file is removed, with
-// an error after which the caller tries again, and the next one is written by the other.
-func TestWriteOverAFailOver(t *testing.T) {
-	for _, dies := range []bool{false, true} {
-		var active atomic.Int32
-		node := func(i int32) *fakeNameNode {
-			return startNameNode(t, func(method string, request []byte) fakeAnswer {
-				if active.Load() != i && method != renewLease {
-					return fakeAnswer{exception: "org.apache.hadoop.ipc.StandbyException", message: "Operation category WRITE is not supported in state standby"}
-				}
-				switch method {
-				case "getServerDefaults":
-					return fakeAnswer{body: defaults()}
-				case "create", "getFileInfo":
-					return fakeAnswer{body: field(nil, 1, status(0, 7))}
-				}
-				return fakeAnswer{body: number(nil, 1, 1)} // complete, renewLease
-			})
+// writingNode answers a writer as the active name node does while serves says so.
+func writingNode(t *testing.T, refusal fakeAnswer, serves func() bool) *fakeNameNode {
+	return startNameNode(t, func(method string, request []byte) fakeAnswer {
+		switch {
+		case !serves() && method != renewLease:
+			return refusal
+		case method == "getServerDefaults":
+			return fakeAnswer{body: defaults()}
+		case method == "create", method == "getFileInfo":
+			return fakeAnswer{body: field(nil, 1, status(0, 7))}
 		}
-		first, second := node(0), node(1)
-		fs := connectTo(t, nil, first, second)
-		w, err := fs.Create(t.Context(), "/dir/f")
+		return fakeAnswer{body: number(nil, 1, 1)} // complete, delete, renewLease
+	})
+}
+
+var standby = fakeAnswer{exception: "org.apache.hadoop.ipc.StandbyException", message: "Operation category WRITE is not supported in state standby"}
+
+// The name nodes change roles while a file is written, in whatever way: the other one
+// closes it, and it is not written again.
+func TestWriteOverAFailOver(t *testing.T) {
+	for name, test := range map[string]struct {
+		refusal fakeAnswer
+		stop    bool // the first name node
+		late    int  // how often the second one refuses before it is active
+	}{
+		"handed over":               {refusal: standby},
+		"dead":                      {refusal: standby, stop: true},
+		"answer lost":               {refusal: fakeAnswer{hangUp: true}},
+		"half an answer":            {refusal: fakeAnswer{raw: []byte{0, 0, 0, 20, 1}, hangUp: true}},
+		"no answer":                 {refusal: fakeAnswer{hang: true}},
+		"dead, the other one late":  {refusal: standby, stop: true, late: 3},
+		"still in its safe mode":    {refusal: fakeAnswer{exception: "org.apache.hadoop.hdfs.server.namenode.SafeModeException", message: "Name node is in safe mode"}, late: 2},
+		"still starting, then lost": {refusal: fakeAnswer{exception: "org.apache.hadoop.ipc.RetriableException", message: "NameNode still not started"}, late: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var over atomic.Bool
+			var asked atomic.Int32
+			first := writingNode(t, test.refusal, func() bool { return !over.Load() })
+			second := writingNode(t, test.refusal, func() bool { return over.Load() && asked.Add(1) > int32(test.late) })
+			fs := connectTo(t, func(c *Config) { c.CallTimeout = time.Second }, first, second)
+			w, err := fs.Create(t.Context(), "/dir/f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if over.Store(true); test.stop {
+				first.stop()
+			}
+			if err := w.Close(); err != nil || w.Info().ID != 7 {
+				t.Errorf("%+v, %v", w.Info(), err)
+			}
+			if second.count("create", "delete") != 0 {
+				t.Errorf("the file was begun anew: %v, then %v", first.calls, second.calls)
+			}
+		})
+	}
+}
+
+// When no name node becomes active the patience ends, and so does the writer's
+// context, which is obeyed at once.
+func TestWriteWithoutNameNodes(t *testing.T) {
+	open := func(t *testing.T, retryFor time.Duration) (*Writer, context.CancelCauseFunc) {
+		var over atomic.Bool
+		node := func() *fakeNameNode { return writingNode(t, standby, func() bool { return !over.Load() }) }
+		fs := connectTo(t, func(c *Config) { c.RetryFor = retryFor }, node(), node())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		t.Cleanup(func() { cancel(nil) })
+		w, err := fs.Create(ctx, "/dir/f")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if active.Store(1); dies {
-			first.stop()
-		}
-		err = w.Close()
-		if dies {
-			wantKind(t, err, hbackup.KindUnavailable)
-			if w, err = fs.Create(t.Context(), "/dir/f"); err != nil {
-				t.Fatal(err)
-			}
-			err = w.Close()
-		}
-		if err != nil || w.Info().ID != 7 {
-			t.Errorf("dies %v: %+v, %v", dies, w.Info(), err)
-		}
-		removed := map[bool]int{true: 1}[dies]
-		if second.count("complete") != 1 || second.count("delete") != removed {
-			t.Errorf("dies %v: %v, then %v", dies, first.calls, second.calls)
-		}
+		over.Store(true)
+		return w, cancel
+	}
+	w, _ := open(t, time.Second)
+	wantKind(t, w.Close(), hbackup.KindUnavailable)
+
+	w, cancel := open(t, time.Hour)
+	closed := make(chan error, 1)
+	go func() { closed <- w.Close() }()
+	gone := errors.New("no longer wanted")
+	cancel(hbackup.E("stop", "", hbackup.KindInterrupted, gone))
+	if err := <-closed; !errors.Is(err, gone) || !hbackup.IsKind(err, hbackup.KindInterrupted) {
+		t.Errorf("the error is %v", err)
 	}
 }

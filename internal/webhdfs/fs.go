@@ -77,6 +77,8 @@ type lost struct{ error }
 
 func (l lost) Unwrap() error { return l.error }
 
+func (l lost) Is(target error) bool { return target == files.ErrAnswerLost }
+
 func isLost(err error) bool { return errors.As(err, new(lost)) }
 
 // ask makes a call and hands its good answer, which may be a redirect, to accept;

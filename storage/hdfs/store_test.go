@@ -345,3 +345,34 @@ func TestHints(t *testing.T) {
 		}
 	}
 }
+
+// TestLostCreate: an answer to the making of a temporary file is lost, whether or not
+// it was made: the put goes on under another name.
+func TestLostCreate(t *testing.T) {
+	lost := hbackup.E("create", "hdfs://nn:8020/l", hbackup.KindUnavailable, files.ErrAnswerLost)
+	for _, made := range []bool{false, true} {
+		f := newFake()
+		left := 2
+		fault := func(op, _ string) error {
+			if op != "create" || left == 0 {
+				return nil
+			}
+			left--
+			return lost
+		}
+		if made {
+			f.after = fault
+		} else {
+			f.before = fault
+		}
+		s := openFake(t, f)
+		put(t, s, "a/key", "body")
+		if left != 0 {
+			t.Errorf("made %v: %d answers were not lost", made, left)
+		}
+		got, _, err := storage.ReadAll(t.Context(), s, "a/key", 100)
+		if err != nil || string(got) != "body" {
+			t.Errorf("made %v: %q, %v", made, got, err)
+		}
+	}
+}

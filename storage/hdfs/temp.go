@@ -2,6 +2,7 @@ package hdfs
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -38,10 +39,12 @@ func (s *Store) createTemp(ctx context.Context) (writer, string, error) {
 		case err == nil:
 			s.sweep.Do(func() { s.sweepTemp(ctx, path) })
 			return w, path, nil
-		case !hbackup.IsKind(err, hbackup.KindNotFound):
+		case errors.Is(err, files.ErrAnswerLost): // another name is as good; what may be there is swept later
+		case hbackup.IsKind(err, hbackup.KindNotFound):
+			s.dirs.forget(tempDir) // somebody has removed it
+		default:
 			return nil, "", err
 		}
-		s.dirs.forget(tempDir) // somebody has removed it
 	}
 	return nil, "", fixed(err)
 }

@@ -1,8 +1,9 @@
 package hbackup.e2e;
 
+import java.io.BufferedReader;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
@@ -13,6 +14,9 @@ import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
  *
  * <ul>
  *   <li>{@code hdfs [format]}: a name node and a data node;
+ *   <li>{@code namenode [format|bootstrap]}: one name node of two; a line {@code active} or {@code standby} on standard
+ *       input makes it that;
+ *   <li>{@code datanode}: a data node;
  *   <li>{@code hbase N}: ZooKeeper, a master, N region servers and the driver; facts come as soon as they are known;
  *   <li>{@code regionserver}: a region server of a cluster whose master runs in another process;
  *   <li>{@code train FILE}: both, a little work, and an exit in good order, which writes a class archive.
@@ -32,6 +36,12 @@ public final class Host {
       switch (args[0]) {
         case "hdfs":
           Hdfs.start(args.length > 1 && args[1].equals("format"), facts);
+          break;
+        case "namenode":
+          NameNodes.start(args.length > 1 ? args[1] : "");
+          break;
+        case "datanode":
+          NameNodes.startDataNode();
           break;
         case "hbase":
           HBase.start(HBaseConfiguration.create(), Integer.parseInt(args[1]), facts);
@@ -74,11 +84,11 @@ public final class Host {
 
   /** Ends the process when the other end of standard input is closed, which the kernel does even after kill -9. */
   private static void watchStandardInput() {
-    InputStream in = System.in;
+    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     Thread t = new Thread(() -> {
       try {
-        while (in.read() >= 0) {
-          // Nothing is ever sent; only the end counts.
+        for (String line; (line = in.readLine()) != null; ) {
+          NameNodes.become(line);
         }
       } catch (IOException e) {
         // As good as the end.
