@@ -26,6 +26,7 @@ import (
 	"hbackup"
 	"hbackup/storage"
 	"hbackup/storage/gcs/gcstest"
+	"hbackup/storage/storetest/proxy"
 )
 
 // Secrets of these tests; no error may show one of them.
@@ -395,8 +396,8 @@ func TestWrongToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer strict.Close()
-	p := newFaultyProxy(t, c.endpoint)
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p := proxy.New(t, c.endpoint, operation)
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		strict.ServeHTTP(w, r)
 		return true
 	})

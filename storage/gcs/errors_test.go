@@ -10,6 +10,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // calls are all the ways to ask a store for something.
@@ -150,7 +151,7 @@ func TestAnswersOfStores(t *testing.T) {
 		{504, "", hbackup.KindUnavailable},
 	} {
 		s, _, p := behind(t, func(c *Config) { c.RetryFor = 20 * time.Millisecond })
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return refuse(w, r, tc.status, tc.reason)
 		})
 		for name, call := range calls(s) {
@@ -177,7 +178,7 @@ func TestAnswersOfStores(t *testing.T) {
 func TestSessionIsSecret(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
-		"reset":   func(w http.ResponseWriter, r *http.Request) bool { reset(t, w); return true },
+		"reset":   func(w http.ResponseWriter, r *http.Request) bool { proxy.Reset(t, w); return true },
 		"refused": func(w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, 400, "invalid") },
 		"odd answer": func(w http.ResponseWriter, r *http.Request) bool {
 			w.Write([]byte("<html>"))
@@ -191,7 +192,7 @@ func TestSessionIsSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, p := behind(t, func(c *Config) { c.RetryFor = 5 * time.Millisecond })
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return (op == opChunk || op == opLast) && do(w, r)
 			})
 			err := putBytes(t, s, "a/key", bytesFor(2*chunkQuantum), false)

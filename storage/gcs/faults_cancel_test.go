@@ -11,6 +11,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // TestCancelAfterLastByte cancels a put while the store is at work on it. The
@@ -24,24 +25,24 @@ func TestCancelAfterLastByte(t *testing.T) {
 				s.c.settle = 100 * time.Millisecond
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 					if op != shape.commit {
 						return false
 					}
 					switch mode {
 					case "answer comes":
-						resp, err := p.forward(r, r.Body)
+						resp, err := p.Forward(r, r.Body)
 						if err != nil {
 							t.Errorf("forward: %v", err)
 							return true
 						}
 						defer resp.Body.Close()
 						cancel()
-						answerWith(w, resp)
+						proxy.Answer(w, resp)
 						io.Copy(w, resp.Body)
 					case "answer never comes":
 						body, _ := io.ReadAll(r.Body)
-						if resp, err := p.forward(r.WithContext(context.WithoutCancel(r.Context())), bytes.NewReader(body)); err != nil {
+						if resp, err := p.Forward(r.WithContext(context.WithoutCancel(r.Context())), bytes.NewReader(body)); err != nil {
 							t.Errorf("forward: %v", err)
 						} else {
 							resp.Body.Close()
@@ -92,7 +93,7 @@ func TestCancelBeforeLastByte(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != shape.carrier {
 					return false
 				}

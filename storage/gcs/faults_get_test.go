@@ -11,6 +11,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // readRange reads a range to its end, errors included.
@@ -41,14 +42,14 @@ func TestReadGoesOn(t *testing.T) {
 		for tenth := range int64(10) {
 			for _, times := range []int{1, 4} {
 				t.Run(fmt.Sprintf("%+v/%d tenths/%d times", r, tenth, times), func(t *testing.T) {
-					p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-						return op == opGet && nth <= times && p.cutAnswer(w, r, length*tenth/10/int64(times))
+					p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+						return op == opGet && nth <= times && p.CutAnswer(w, r, length*tenth/10/int64(times))
 					})
 					got, err := readRange(t, s, "a/key", r)
 					if err != nil || !bytes.Equal(got, want) {
 						t.Fatalf("got %d bytes, %v; want %d", len(got), err, len(want))
 					}
-					if n := p.requests(opGet); n != times+1 {
+					if n := p.Requests(opGet); n != times+1 {
 						t.Errorf("%d requests; want %d", n, times+1)
 					}
 				})
@@ -64,26 +65,26 @@ func TestReadNeverShort(t *testing.T) {
 	data := bytesFor(400_000)
 	half := int64(len(data) / 2)
 	// firstHalf breaks the first answer off and has then decide about the others.
-	firstHalf := func(then func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool) func(*faultyProxy, int, http.ResponseWriter, *http.Request) bool {
-		return func(p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+	firstHalf := func(then func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool) func(*proxy.Proxy, int, http.ResponseWriter, *http.Request) bool {
+		return func(p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if nth == 1 {
-				return p.cutAnswer(w, r, half)
+				return p.CutAnswer(w, r, half)
 			}
 			return then(p, w, r)
 		}
 	}
-	refusal := func(status int, reason string) func(*faultyProxy, http.ResponseWriter, *http.Request) bool {
-		return func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, status, reason) }
+	refusal := func(status int, reason string) func(*proxy.Proxy, http.ResponseWriter, *http.Request) bool {
+		return func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, status, reason) }
 	}
-	header := func(name, value string) func(*faultyProxy, int, http.ResponseWriter, *http.Request) bool {
-		return func(p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
-			resp, err := p.forward(r, r.Body)
+	header := func(name, value string) func(*proxy.Proxy, int, http.ResponseWriter, *http.Request) bool {
+		return func(p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+			resp, err := p.Forward(r, r.Body)
 			if err != nil {
 				panic(http.ErrAbortHandler)
 			}
 			defer resp.Body.Close()
 			resp.Header.Set(name, value)
-			answerWith(w, resp)
+			proxy.Answer(w, resp)
 			io.Copy(w, resp.Body)
 			return true
 		}
@@ -92,30 +93,30 @@ func TestReadNeverShort(t *testing.T) {
 		name  string
 		kinds []hbackup.Kind
 		r     storage.Range
-		do    func(p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool
+		do    func(p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool
 	}{
-		{"breaks off for ever", []hbackup.Kind{hbackup.KindIncomplete}, storage.Range{}, firstHalf(func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return p.cutAnswer(w, r, 0)
+		{"breaks off for ever", []hbackup.Kind{hbackup.KindIncomplete}, storage.Range{}, firstHalf(func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return p.CutAnswer(w, r, 0)
 		})},
 		{"is gone for ever", []hbackup.Kind{hbackup.KindIncomplete}, storage.Range{Offset: 5}, firstHalf(refusal(503, "backendError"))},
 		{"object replaced meanwhile", []hbackup.Kind{hbackup.KindIncomplete}, storage.Range{}, firstHalf(refusal(412, "conditionNotMet"))},
 		{"object deleted meanwhile", []hbackup.Kind{hbackup.KindIncomplete}, storage.Range{}, firstHalf(refusal(404, "notFound"))},
 		{"right lost meanwhile", []hbackup.Kind{hbackup.KindDenied}, storage.Range{}, firstHalf(refusal(403, "forbidden"))},
-		{"goes on with the whole", []hbackup.Kind{hbackup.KindIncomplete, hbackup.KindCorrupt}, storage.Range{}, firstHalf(func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
+		{"goes on with the whole", []hbackup.Kind{hbackup.KindIncomplete, hbackup.KindCorrupt}, storage.Range{}, firstHalf(func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
 			r.Header.Del("Range")
 			return false
 		})},
-		{"a damaged byte", []hbackup.Kind{hbackup.KindCorrupt}, storage.Range{}, func(p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return p.rewrite(w, r, func(b []byte) []byte { b[half] ^= 1; return b })
+		{"a damaged byte", []hbackup.Kind{hbackup.KindCorrupt}, storage.Range{}, func(p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+			return p.Rewrite(w, r, func(b []byte) []byte { b[half] ^= 1; return b })
 		}},
 		{"another checksum", []hbackup.Kind{hbackup.KindCorrupt}, storage.Range{}, header("X-Goog-Hash", "crc32c=AAAAAA==")},
-		{"a shorter object that claims to be whole", []hbackup.Kind{hbackup.KindCorrupt}, storage.Range{}, func(p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return p.rewrite(w, r, func(b []byte) []byte { return b[:half] })
+		{"a shorter object that claims to be whole", []hbackup.Kind{hbackup.KindCorrupt}, storage.Range{}, func(p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+			return p.Rewrite(w, r, func(b []byte) []byte { return b[:half] })
 		}},
-		{"a shorter range", []hbackup.Kind{hbackup.KindUnsupported}, storage.Range{Offset: 10}, func(p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return p.rewrite(w, r, func(b []byte) []byte { return b[:half] })
+		{"a shorter range", []hbackup.Kind{hbackup.KindUnsupported}, storage.Range{Offset: 10}, func(p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+			return p.Rewrite(w, r, func(b []byte) []byte { return b[:half] })
 		}},
-		{"no range at all", []hbackup.Kind{hbackup.KindUnsupported}, storage.Range{Offset: 10, Length: 20}, func(p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+		{"no range at all", []hbackup.Kind{hbackup.KindUnsupported}, storage.Range{Offset: 10, Length: 20}, func(p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			r.Header.Del("Range")
 			return false
 		}},
@@ -126,7 +127,7 @@ func TestReadNeverShort(t *testing.T) {
 			if err := putBytes(t, direct, "a/key", data, false); err != nil {
 				t.Fatal(err)
 			}
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == opGet && tc.do(p, nth, w, r)
 			})
 			got, err := readRange(t, s, "a/key", tc.r)
@@ -152,12 +153,12 @@ func TestReadReplacedObject(t *testing.T) {
 	if err := putBytes(t, direct, "a/key", data, false); err != nil {
 		t.Fatal(err)
 	}
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op != opGet {
 			return false
 		}
 		if nth == 1 {
-			return p.cutAnswer(w, r, 500_000)
+			return p.CutAnswer(w, r, 500_000)
 		}
 		if err := putBytes(t, direct, "a/key", other, false); err != nil {
 			t.Errorf("replace: %v", err)
@@ -182,18 +183,18 @@ func TestSilence(t *testing.T) {
 			if err := putBytes(t, direct, "a/key", data, false); err != nil {
 				t.Fatal(err)
 			}
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != opGet || nth > 2 {
 					return false
 				}
 				if where == "within the answer" {
-					resp, err := p.forward(r, r.Body)
+					resp, err := p.Forward(r, r.Body)
 					if err != nil {
 						t.Errorf("forward: %v", err)
 						return true
 					}
 					defer resp.Body.Close()
-					answerWith(w, resp)
+					proxy.Answer(w, resp)
 					io.CopyN(w, resp.Body, 1000)
 					http.NewResponseController(w).Flush()
 				}

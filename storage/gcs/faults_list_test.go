@@ -11,6 +11,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 func listKeys(t testing.TB, s *Store) ([]storage.Key, error) {
@@ -62,13 +63,13 @@ func TestListingThatLies(t *testing.T) {
 		"nothing":  func(b []byte) []byte { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op == opList && strings.Contains(r.URL.RawQuery, "pageToken=A") {
 					q := r.URL.Query()
 					q.Del("pageToken")
 					r.URL.RawQuery = q.Encode() // the first page again
 				}
-				return op == opList && p.rewrite(w, r, change)
+				return op == opList && p.Rewrite(w, r, change)
 			})
 			keys, err := listKeys(t, s)
 			if err == nil {
@@ -101,12 +102,12 @@ func TestListGoesOn(t *testing.T) {
 		"503":        func(w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, 503, "backendError") },
 		"429":        func(w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, 429, "rateLimitExceeded") },
 		"rate limit": func(w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, 403, "rateLimitExceeded") },
-		"reset":      func(w http.ResponseWriter, r *http.Request) bool { reset(t, w); return true },
-		"cut off":    func(w http.ResponseWriter, r *http.Request) bool { return p.cutAnswer(w, r, 100) },
+		"reset":      func(w http.ResponseWriter, r *http.Request) bool { proxy.Reset(t, w); return true },
+		"cut off":    func(w http.ResponseWriter, r *http.Request) bool { return p.CutAnswer(w, r, 100) },
 	} {
 		for _, lasts := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/lasts %v", name, lasts), func(t *testing.T) {
-				p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 					if op != opList {
 						return false
 					}
@@ -152,25 +153,25 @@ func TestDeleteAnswers(t *testing.T) {
 	keys := []storage.Key{"d/a", "d/b", "d/c"}
 	for _, tc := range []struct {
 		name string
-		f    func(p *faultyProxy) fault
+		f    func(p *proxy.Proxy) proxy.Fault
 		kind hbackup.Kind // of the failure of d/b; "" for none
 	}{
-		{"answers lost", func(p *faultyProxy) fault {
+		{"answers lost", func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == opDelete && nth <= 3 && p.loseAnswer(t, w, r)
+				return op == opDelete && nth <= 3 && p.LoseAnswer(t, w, r)
 			}
 		}, ""},
-		{"one denied", func(p *faultyProxy) fault {
+		{"one denied", func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == opDelete && strings.HasSuffix(r.URL.Path, "/b") && refuse(w, r, 403, "forbidden")
 			}
 		}, hbackup.KindDenied},
-		{"one held", func(p *faultyProxy) fault {
+		{"one held", func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == opDelete && strings.HasSuffix(r.URL.Path, "/b") && refuse(w, r, 403, "retentionPolicyNotMet")
 			}
 		}, hbackup.KindDenied},
-		{"one never answered", func(p *faultyProxy) fault {
+		{"one never answered", func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == opDelete && strings.HasSuffix(r.URL.Path, "/b") && refuse(w, r, 503, "backendError")
 			}
@@ -183,7 +184,7 @@ func TestDeleteAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p.set(tc.f(p))
+			p.Set(tc.f(p))
 			failures, err := s.DeleteBatch(t.Context(), keys)
 			if err != nil {
 				t.Fatal(err)
@@ -217,11 +218,11 @@ func TestDeleteOfTheNext(t *testing.T) {
 	if err := putBytes(t, direct, "lease", []byte("old"), true); err != nil {
 		t.Fatal(err)
 	}
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op != opDelete || nth > 1 {
 			return false
 		}
-		resp, err := p.forward(r, r.Body)
+		resp, err := p.Forward(r, r.Body)
 		if err != nil {
 			t.Errorf("forward: %v", err)
 		} else {
@@ -230,13 +231,13 @@ func TestDeleteOfTheNext(t *testing.T) {
 		if err := putBytes(t, direct, "lease", []byte("new"), true); err != nil {
 			t.Errorf("the next one's put: %v", err)
 		}
-		reset(t, w)
+		proxy.Reset(t, w)
 		return true
 	})
 	if err := s.Delete(t.Context(), "lease"); err != nil {
 		t.Fatal(err)
 	}
-	if n := p.requests(opDelete); n != 2 {
+	if n := p.Requests(opDelete); n != 2 {
 		t.Errorf("%d attempts", n)
 	}
 	checkHas(t, direct, "lease", []byte("new"))

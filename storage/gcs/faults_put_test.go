@@ -13,6 +13,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // shape is a way in which an object is written.
@@ -53,7 +54,7 @@ func inShape(c *Config) {
 }
 
 // behindAs gives stores, as behind does, that put objects in one of the shapes.
-func behindAs(t testing.TB, carrier string, change func(*Config)) (*Store, *Store, *faultyProxy) {
+func behindAs(t testing.TB, carrier string, change func(*Config)) (*Store, *Store, *proxy.Proxy) {
 	return behind(t, func(c *Config) {
 		if carrier == opPart {
 			inShape(c)
@@ -128,23 +129,23 @@ func TestPassingFaults(t *testing.T) {
 	t.Parallel()
 	type kind struct {
 		name string
-		make func(p *faultyProxy, commit, carrier string) fault
+		make func(p *proxy.Proxy, commit, carrier string) proxy.Fault
 	}
-	refusals := func(status int, reason string) func(p *faultyProxy, commit, carrier string) fault {
-		return func(*faultyProxy, string, string) fault {
+	refusals := func(status int, reason string) func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
+		return func(*proxy.Proxy, string, string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return nth <= 3 && refuse(w, r, status, reason)
 			}
 		}
 	}
-	lostThen := func(status int, reason string) func(p *faultyProxy, commit, carrier string) fault {
-		return func(p *faultyProxy, commit, carrier string) fault {
+	lostThen := func(status int, reason string) func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
+		return func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case op != commit:
 					return false
 				case nth == 1:
-					return p.loseAnswer(t, w, r)
+					return p.LoseAnswer(t, w, r)
 				}
 				return refuse(w, r, status, reason)
 			}
@@ -153,27 +154,27 @@ func TestPassingFaults(t *testing.T) {
 	kinds := []kind{
 		{"storm of 503", refusals(503, "backendError")},
 		{"storm of 429", refusals(429, "rateLimitExceeded")},
-		{"rate limit as 403", func(p *faultyProxy, commit, carrier string) fault {
+		{"rate limit as 403", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				// Of a chunk the library looks at the status alone.
 				return op == opInsert && nth <= 3 && refuse(w, r, 403, "userRateLimitExceeded")
 			}
 		}},
-		{"bytes damaged", func(p *faultyProxy, commit, carrier string) fault {
+		{"bytes damaged", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return (op == opInsert || op == opPart) && nth <= 2 && p.damage(w, r)
+				return (op == opInsert || op == opPart) && nth <= 2 && p.Damage(w, r)
 			}
 		}},
 		{"internal errors", refusals(500, "internalError")},
 		{"timeouts", refusals(408, "requestTimeout")},
-		{"one answer lost", func(p *faultyProxy, commit, carrier string) fault {
+		{"one answer lost", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == commit && nth == 1 && p.loseAnswer(t, w, r)
+				return op == commit && nth == 1 && p.LoseAnswer(t, w, r)
 			}
 		}},
-		{"answers of chunks lost", func(p *faultyProxy, commit, carrier string) fault {
+		{"answers of chunks lost", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == carrier && nth <= 2 && p.loseAnswer(t, w, r)
+				return op == carrier && nth <= 2 && p.LoseAnswer(t, w, r)
 			}
 		}},
 		{"answer lost, repetition is 404", lostThen(404, "notFound")},
@@ -182,10 +183,10 @@ func TestPassingFaults(t *testing.T) {
 		{"answer lost, repetition is denied", lostThen(403, "forbidden")},
 	}
 	for tenth := range 11 {
-		kinds = append(kinds, kind{fmt.Sprintf("reset after %d tenths", tenth), func(p *faultyProxy, commit, carrier string) fault {
+		kinds = append(kinds, kind{fmt.Sprintf("reset after %d tenths", tenth), func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				n := max(r.ContentLength, chunkQuantum) // of a body without a length
-				return op == carrier && nth == 1 && cutRequest(t, w, r, n*int64(tenth)/10)
+				return op == carrier && nth == 1 && proxy.CutRequest(t, w, r, n*int64(tenth)/10)
 			}
 		}})
 	}
@@ -194,7 +195,7 @@ func TestPassingFaults(t *testing.T) {
 			t.Run(shape.name+"/"+k.name, func(t *testing.T) {
 				s, direct, p := behindAs(t, shape.carrier, nil)
 				data := bytesFor(shape.size)
-				p.set(k.make(p, shape.commit, shape.carrier))
+				p.Set(k.make(p, shape.commit, shape.carrier))
 				if err := putBytes(t, s, "a/key", data, shape.ifAbsent); err != nil {
 					t.Fatalf("Put: %v", err)
 				}
@@ -211,8 +212,8 @@ func TestAllAnswersLost(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
 			s, direct, p := behindAs(t, shape.carrier, func(c *Config) { c.RetryFor = 20 * time.Millisecond })
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == shape.commit && p.loseAnswer(t, w, r)
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				return op == shape.commit && p.LoseAnswer(t, w, r)
 			})
 			data := bytesFor(shape.size)
 			if err := putBytes(t, s, "a/key", data, shape.ifAbsent); err != nil {
@@ -227,24 +228,24 @@ func TestAllAnswersLost(t *testing.T) {
 // kind, and nothing is visible.
 func TestLastingFaults(t *testing.T) {
 	t.Parallel()
-	refusal := func(status int, reason string) func(*faultyProxy, http.ResponseWriter, *http.Request) bool {
-		return func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, status, reason) }
+	refusal := func(status int, reason string) func(*proxy.Proxy, http.ResponseWriter, *http.Request) bool {
+		return func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool { return refuse(w, r, status, reason) }
 	}
 	for _, fc := range []struct {
 		name string
 		kind hbackup.Kind
-		do   func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool
+		do   func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool
 	}{
 		{"unavailable", hbackup.KindUnavailable, refusal(503, "backendError")},
 		{"too many requests", hbackup.KindThrottled, refusal(429, "rateLimitExceeded")},
 		{"denied", hbackup.KindDenied, refusal(403, "forbidden")},
 		{"token refused", hbackup.KindDenied, refusal(401, "authError")},
 		{"quota", hbackup.KindNoSpace, refusal(403, "quotaExceeded")},
-		{"reset half way", hbackup.KindUnavailable, func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return cutRequest(t, w, r, max(r.ContentLength, 0)/2)
+		{"reset half way", hbackup.KindUnavailable, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return proxy.CutRequest(t, w, r, max(r.ContentLength, 0)/2)
 		}},
-		{"bytes damaged", hbackup.KindCorrupt, func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return r.ContentLength != 0 && p.damage(w, r)
+		{"bytes damaged", hbackup.KindCorrupt, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return r.ContentLength != 0 && p.Damage(w, r)
 		}},
 	} {
 		for _, shape := range shortShapes() {
@@ -263,7 +264,7 @@ func TestLastingFaults(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s of %s", fc.name, target, shape.name), func(t *testing.T) {
 					s, direct, p := behindAs(t, shape.carrier, func(c *Config) { c.RetryFor = 8 * time.Millisecond })
-					p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+					p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 						return op == target && fc.do(p, w, r)
 					})
 					err := putBytes(t, s, "a/key", bytesFor(shape.size), shape.ifAbsent)
@@ -272,7 +273,7 @@ func TestLastingFaults(t *testing.T) {
 					checkNothingStaged(t, direct)
 
 					// The store can be used again, and another put is not disturbed.
-					p.set(nil)
+					p.Set(nil)
 					data := bytesFor(shape.size + 1)
 					if err := putBytes(t, s, "a/key", data, shape.ifAbsent); err != nil {
 						t.Fatalf("Put after the fault: %v", err)
@@ -295,7 +296,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 		t.Run(shape.name, func(t *testing.T) {
 			s, direct, p := behindAs(t, shape.carrier, func(c *Config) { c.RetryFor = 100 * time.Millisecond })
 			rival := bytesFor(shape.size) // the same bytes: only the stamp differs
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != shape.commit {
 					return false
 				}
@@ -304,7 +305,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 						t.Errorf("the rival's put: %v", err)
 					}
 				}
-				return p.loseAnswer(t, w, r)
+				return p.LoseAnswer(t, w, r)
 			})
 			err := putBytes(t, s, "a/key", bytesFor(shape.size), true)
 			checkKind(t, err, hbackup.KindExists)
@@ -319,7 +320,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 func TestRivalLeaves(t *testing.T) {
 	t.Parallel()
 	s, direct, p := behind(t, nil)
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		return op == opInsert && nth == 1 && refuse(w, r, 412, "conditionNotMet")
 	})
 	data := bytesFor(1000)
@@ -343,8 +344,8 @@ func TestWrongAnswer(t *testing.T) {
 					t.Skip("this is the checksum of nothing")
 				}
 				s, _, p := behindAs(t, shape.carrier, nil)
-				p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-					return op == shape.commit && p.rewrite(w, r, func(b []byte) []byte {
+				p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+					return op == shape.commit && p.Rewrite(w, r, func(b []byte) []byte {
 						return bytes.Replace(b, []byte(change[0]), []byte(change[1]), 1)
 					})
 				})

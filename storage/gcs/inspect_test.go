@@ -11,6 +11,7 @@ import (
 	"hbackup/check"
 	"hbackup/storage"
 	"hbackup/storage/gcs/gcstest"
+	"hbackup/storage/storetest/proxy"
 )
 
 var _ check.Inspector = (*Store)(nil)
@@ -111,13 +112,13 @@ func TestSettingsOfABucket(t *testing.T) {
 }
 
 func TestValidateNamesMissingRights(t *testing.T) {
-	deny := func(that func(op string, r *http.Request) bool) fault {
+	deny := func(that func(op string, r *http.Request) bool) proxy.Fault {
 		return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return that(op, r) && refuse(w, r, http.StatusForbidden, "forbidden")
 		}
 	}
 	for name, c := range map[string]struct {
-		fault  fault
+		fault  proxy.Fault
 		status check.Status
 	}{
 		"right storage.objects.create": {deny(func(op string, r *http.Request) bool { return op == opInsert }), check.Failed},
@@ -133,7 +134,7 @@ func TestValidateNamesMissingRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, p := behind(t, nil)
-			p.set(c.fault)
+			p.Set(c.fault)
 			r, err := check.Target(t.Context(), s, check.TargetOptions{NoSuite: true})
 			if err != nil {
 				t.Fatal(err)

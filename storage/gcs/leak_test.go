@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // TestNothingLeaks makes puts and reads fail in many ways and then wants every
@@ -21,14 +22,14 @@ func TestNothingLeaks(t *testing.T) {
 	if err := putBytes(t, direct, "there", data, false); err != nil {
 		t.Fatal(err)
 	}
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		switch nth % 5 {
 		case 0:
 			return refuse(w, r, 503, "backendError")
 		case 1:
-			return cutRequest(t, w, r, max(r.ContentLength, 0)/2)
+			return proxy.CutRequest(t, w, r, max(r.ContentLength, 0)/2)
 		case 2:
-			return p.cutAnswer(w, r, 100_000)
+			return p.CutAnswer(w, r, 100_000)
 		case 3:
 			w.WriteHeader(503) // before the body is read
 			return true
@@ -56,20 +57,20 @@ func TestNothingLeaks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	p.set(nil)
+	p.Set(nil)
 	if !s.memory.TryAcquire(s.c.Memory) {
 		t.Error("memory is still lent")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a connection is left", func() bool { return p.connections() == 0 })
+	eventually(t, "a connection is left", func() bool { return p.Connections() == 0 })
 	eventually(t, "a goroutine is left", func() bool {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		for g := range strings.SplitSeq(string(stacks), "\n\n") {
 			ours := strings.Contains(g, "hbackup/storage/gcs.") || strings.Contains(g, "cloud.google.com/go/storage.") || strings.Contains(g, "gensupport.")
-			if ours && !strings.Contains(g, "TestNothingLeaks") && !strings.Contains(g, "faultyProxy") && !strings.Contains(g, "testing.tRunner") && !strings.Contains(g, "TestMain") {
+			if ours && !strings.Contains(g, "TestNothingLeaks") && !strings.Contains(g, "storetest/proxy") && !strings.Contains(g, "testing.tRunner") && !strings.Contains(g, "TestMain") {
 				return false
 			}
 		}

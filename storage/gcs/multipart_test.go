@@ -13,6 +13,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
@@ -74,7 +75,7 @@ func TestUpload(t *testing.T) {
 func TestOpenUploads(t *testing.T) {
 	t.Parallel()
 	s, _, p := behind(t, nil)
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		q := r.URL.Query()
 		q.Set("max-uploads", "3") // of which the listing needs many
 		q.Set("max-parts", "2")
@@ -176,31 +177,31 @@ func TestUploadRefused(t *testing.T) {
 func TestUploadFaults(t *testing.T) {
 	t.Parallel()
 	head, tail := bytesFor(minPart), bytesFor(1000)
-	for name, do := range map[string]func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool{
-		"503": func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
+	for name, do := range map[string]func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool{
+		"503": func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
 			return refuseXML(w, r, 503, "ServiceUnavailable")
 		},
-		"429": func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
+		"429": func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
 			return refuseXML(w, r, 429, "TooManyRequests")
 		},
-		"good status": func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
+		"good status": func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
 			return r.Method == "POST" && refuseXML(w, r, 200, "InternalError")
 		},
-		"reset": func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return cutRequest(t, w, r, r.ContentLength/2)
+		"reset": func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return proxy.CutRequest(t, w, r, r.ContentLength/2)
 		},
-		"answer cut": func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return r.Method == "POST" && !strings.Contains(r.URL.RawQuery, "uploadId") && p.cutAnswer(w, r, 50)
+		"answer cut": func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return r.Method == "POST" && !strings.Contains(r.URL.RawQuery, "uploadId") && p.CutAnswer(w, r, 50)
 		},
-		"answer lost": func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool { return p.loseAnswer(t, w, r) },
-		"bytes damaged": func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return r.Method == "PUT" && p.damage(w, r)
+		"answer lost": func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool { return p.LoseAnswer(t, w, r) },
+		"bytes damaged": func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return r.Method == "PUT" && p.Damage(w, r)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, direct, p := behind(t, nil)
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool { return nth <= 2 && do(p, w, r) })
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool { return nth <= 2 && do(p, w, r) })
 			u := begin(t, s, "a/key")
 			parts := []part{sendPart(t, u, 1, head), sendPart(t, u, 2, tail)}
 			if err := u.complete(t.Context(), parts); err != nil {
@@ -219,7 +220,7 @@ func TestUploadAnswers(t *testing.T) {
 		"no id": "<InitiateMultipartUploadResult><Key>k</Key></InitiateMultipartUploadResult>",
 	} {
 		s, _, p := behind(t, nil)
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			io.WriteString(w, answer)
 			return true
 		})

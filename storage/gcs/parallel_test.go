@@ -14,6 +14,7 @@ import (
 	"hbackup"
 	"hbackup/storage"
 	"hbackup/storage/gcs/gcstest"
+	"hbackup/storage/storetest/proxy"
 )
 
 // TestSideBySide has a store that answers to no part before it has seen two, and
@@ -22,7 +23,7 @@ func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	s, direct, p := behindAs(t, opPart, nil)
 	second := make(chan struct{})
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op == opPart && nth == 1 {
 			select {
 			case <-second:
@@ -40,7 +41,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	checkHas(t, direct, "a/key", data)
 	for op, want := range map[string]int{opInitiate: 1, opPart: 3, opComplete: 1, opPatch: 1, opMove: 1, opBegin: 0, opInsert: 0} {
-		if n := p.requests(op); n != want {
+		if n := p.Requests(op); n != want {
 			t.Errorf("%d requests of the kind %s; want %d", n, op, want)
 		}
 	}
@@ -68,10 +69,10 @@ func TestDigestIsKept(t *testing.T) {
 			if obj, err := direct.Stat(t.Context(), "known"); err != nil || !obj.HasDigest || obj.Digest != digest {
 				t.Errorf("Stat gives %+v, %v", obj, err)
 			}
-			if n := p.requests(opPatch); n > 1 {
+			if n := p.Requests(opPatch); n > 1 {
 				t.Errorf("%d changes of metadata, although the digest of the second was known", n)
 			}
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == opPatch && refuse(w, r, 403, "forbidden")
 			})
 			for _, key := range []storage.Key{"denied/1", "denied/2"} {
@@ -80,7 +81,7 @@ func TestDigestIsKept(t *testing.T) {
 				}
 				checkHas(t, direct, key, data)
 			}
-			if n := p.requests(opPatch); n > 1 {
+			if n := p.Requests(opPatch); n > 1 {
 				t.Errorf("%d requests for a right that is missing", n)
 			}
 		})
@@ -102,7 +103,7 @@ func TestAnotherWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, direct, p := behindAs(t, opPart, func(c *Config) { c.RetryFor = 10 * time.Millisecond })
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == opInitiate && do(w, r)
 			})
 			data := bytesFor(minPart + 1)
@@ -113,15 +114,15 @@ func TestAnotherWay(t *testing.T) {
 				}
 				checkHas(t, direct, key, data)
 				if i == 0 {
-					tried = p.requests(opInitiate)
+					tried = p.Requests(opInitiate)
 				}
 			}
-			asked := p.requests(opInitiate)
+			asked := p.Requests(opInitiate)
 			_, err := s.OpenUpload(t.Context(), "held", "stamp")
 			if checkKind(t, err, hbackup.KindUnsupported); hbackup.HintOf(err) == "" {
 				t.Errorf("a held upload: %v", err)
 			}
-			if a, b := asked, p.requests(opBegin); b != 2 || a == 0 || a != tried {
+			if a, b := asked, p.Requests(opBegin); b != 2 || a == 0 || a != tried {
 				t.Errorf("%d multipart and %d resumable uploads were begun, %d of the former for the second object", a, b, a-tried)
 			}
 		})
@@ -151,8 +152,8 @@ func TestRetention(t *testing.T) {
 	t.Parallel()
 	for _, mayAsk := range []bool{true, false} {
 		kept, _ := ownServer(t, gcstest.Options{Retention: time.Hour})
-		p := newFaultyProxy(t, kept.c.Endpoint)
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p := proxy.New(t, kept.c.Endpoint, operation)
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return !mayAsk && op == opStat && strings.HasSuffix(r.URL.Path, "/b/"+bucket) && refuse(w, r, 403, "forbidden")
 		})
 		c := kept.c
@@ -168,7 +169,7 @@ func TestRetention(t *testing.T) {
 		}
 		checkHas(t, s, "a/key", data)
 		checkNothingStaged(t, s)
-		if n := p.requests(opInitiate); n > 0 || !s.serial.Load() {
+		if n := p.Requests(opInitiate); n > 0 || !s.serial.Load() {
 			t.Errorf("the store does not know of the policy (may ask for it: %v)", mayAsk)
 		}
 	}
@@ -252,8 +253,8 @@ func TestStagedWrongly(t *testing.T) {
 		if err := putBytes(t, direct, "a/key", earlier, true); err != nil {
 			t.Fatal(err)
 		}
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return op == opStat && strings.Contains(r.URL.Path, tempDir) && p.rewrite(w, r, func(b []byte) []byte {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			return op == opStat && strings.Contains(r.URL.Path, tempDir) && p.Rewrite(w, r, func(b []byte) []byte {
 				return bytes.Replace(b, []byte(change[0]), []byte(change[1]), 1)
 			})
 		})
@@ -284,7 +285,7 @@ func TestDelayedAndDuplicated(t *testing.T) {
 				var mu sync.Mutex
 				var all []late
 				send := func(l late) {
-					resp, err := p.forward(l.r.WithContext(context.WithoutCancel(t.Context())), bytes.NewReader(l.body))
+					resp, err := p.Forward(l.r.WithContext(context.WithoutCancel(t.Context())), bytes.NewReader(l.body))
 					if err != nil {
 						t.Errorf("forward: %v", err)
 						return
@@ -292,7 +293,7 @@ func TestDelayedAndDuplicated(t *testing.T) {
 					io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
 				}
-				p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 					if op != target {
 						return false
 					}
@@ -312,7 +313,7 @@ func TestDelayedAndDuplicated(t *testing.T) {
 				if err := putBytes(t, s, "a/key", data, shape.ifAbsent); err != nil {
 					t.Fatal(err)
 				}
-				p.set(nil)
+				p.Set(nil)
 				before, err := direct.object("a/key").Attrs(t.Context())
 				if err != nil {
 					t.Fatal(err)

@@ -156,7 +156,7 @@ func TestAnswersOfStores(t *testing.T) {
 		{418, "Unheard", hbackup.KindOther},
 	} {
 		s, _, p := behind(t, func(c *Config) { c.MaxAttempts = 2 })
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return refuse(w, r, tc.status, tc.code)
 		})
 		for name, call := range calls(s) {
@@ -177,7 +177,7 @@ func TestAnswersOfStores(t *testing.T) {
 // TestRegionInHint has a store that names the region of the bucket.
 func TestRegionInHint(t *testing.T) {
 	s, _, p := behind(t, nil)
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("X-Amz-Bucket-Region", "ap-southeast-2")
 		return refuse(w, r, 301, "PermanentRedirect")
 	})
@@ -197,7 +197,7 @@ func TestClockSkew(t *testing.T) {
 	s, _, p := behind(t, nil)
 	ahead := time.Now().Add(20 * time.Minute).UTC()
 	var signed []string
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		signed = append(signed, r.Header.Get("X-Amz-Date"))
 		w.Header().Set("Date", ahead.Format(http.TimeFormat))
 		return refuse(w, r, 403, "RequestTimeTooSkewed")
@@ -227,7 +227,7 @@ func TestFreshKeyAfterExpiry(t *testing.T) {
 	s, _, p := behind(t, func(c *Config) {
 		c.Credentials = Credentials{AccessKey: "file:" + filepath.Join(dir, "access"), SecretKey: "file:" + filepath.Join(dir, "secret")}
 	})
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if nth > 1 {
 			return false
 		}

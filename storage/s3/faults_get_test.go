@@ -10,6 +10,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // readRange reads a range to its end, errors included.
@@ -39,14 +40,14 @@ func TestReadGoesOn(t *testing.T) {
 		for tenth := range int64(10) {
 			for _, times := range []int{1, 4} {
 				t.Run(fmt.Sprintf("%+v/%d tenths/%d times", r, tenth, times), func(t *testing.T) {
-					p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-						return op == "GetObject" && nth <= times && p.cutAnswer(t, w, r, length*tenth/10/int64(times))
+					p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+						return op == "GetObject" && nth <= times && p.CutAnswer(w, r, length*tenth/10/int64(times))
 					})
 					got, err := readRange(t, s, "a/key", r)
 					if err != nil || !bytes.Equal(got, want) {
 						t.Fatalf("got %d bytes, %v; want %d", len(got), err, len(want))
 					}
-					if n := p.requests("GetObject"); n != times+1 {
+					if n := p.Requests("GetObject"); n != times+1 {
 						t.Errorf("%d requests; want %d", n, times+1)
 					}
 				})
@@ -60,44 +61,44 @@ func TestReadGoesOn(t *testing.T) {
 func TestReadNeverShort(t *testing.T) {
 	data := bytesFor(400_000)
 	half := int64(len(data) / 2)
-	short := func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-		return p.cutAnswer(t, w, r, 0)
+	short := func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+		return p.CutAnswer(w, r, 0)
 	}
 	for _, tc := range []struct {
 		name string
 		kind hbackup.Kind
 		r    storage.Range
-		do   func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool
+		do   func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool
 	}{
-		{"breaks off for ever", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+		{"breaks off for ever", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if nth == 1 {
-				return p.cutAnswer(t, w, r, half)
+				return p.CutAnswer(w, r, half)
 			}
 			return short(t, p, w, r)
 		}},
-		{"is gone for ever", hbackup.KindUnavailable, storage.Range{Offset: 5}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+		{"is gone for ever", hbackup.KindUnavailable, storage.Range{Offset: 5}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if nth == 1 {
-				return p.cutAnswer(t, w, r, half)
+				return p.CutAnswer(w, r, half)
 			}
 			return refuse(w, r, 503, "ServiceUnavailable")
 		}},
-		{"object replaced meanwhile", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+		{"object replaced meanwhile", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if nth == 1 {
-				return p.cutAnswer(t, w, r, half)
+				return p.CutAnswer(w, r, half)
 			}
 			return refuse(w, r, 412, "PreconditionFailed")
 		}},
-		{"object deleted meanwhile", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+		{"object deleted meanwhile", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if nth == 1 {
-				return p.cutAnswer(t, w, r, half)
+				return p.CutAnswer(w, r, half)
 			}
 			return refuse(w, r, 404, "NoSuchKey")
 		}},
-		{"goes on with the whole", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+		{"goes on with the whole", hbackup.KindIncomplete, storage.Range{}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if nth == 1 {
-				return p.cutAnswer(t, w, r, half)
+				return p.CutAnswer(w, r, half)
 			}
-			resp, err := p.forward(r, r.Body)
+			resp, err := p.Forward(r, r.Body)
 			if err != nil {
 				panic(http.ErrAbortHandler)
 			}
@@ -105,20 +106,20 @@ func TestReadNeverShort(t *testing.T) {
 			resp.StatusCode = http.StatusOK
 			resp.Header.Del("Content-Range")
 			resp.Header.Set("Content-Length", fmt.Sprint(len(data)))
-			answer(w, resp)
+			proxy.Answer(w, resp)
 			w.Write(data)
 			return true
 		}},
-		{"a damaged byte", hbackup.KindCorrupt, storage.Range{}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return p.rewrite(w, r, func(b []byte) []byte { b[half] ^= 1; return b })
+		{"a damaged byte", hbackup.KindCorrupt, storage.Range{}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+			return p.Rewrite(w, r, func(b []byte) []byte { b[half] ^= 1; return b })
 		}},
-		{"a shorter object that claims to be whole", hbackup.KindCorrupt, storage.Range{}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return p.rewrite(w, r, func(b []byte) []byte { return b[:half] })
+		{"a shorter object that claims to be whole", hbackup.KindCorrupt, storage.Range{}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+			return p.Rewrite(w, r, func(b []byte) []byte { return b[:half] })
 		}},
-		{"a shorter range", hbackup.KindUnsupported, storage.Range{Offset: 10}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return p.rewrite(w, r, func(b []byte) []byte { return b[:half] })
+		{"a shorter range", hbackup.KindUnsupported, storage.Range{Offset: 10}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+			return p.Rewrite(w, r, func(b []byte) []byte { return b[:half] })
 		}},
-		{"no range at all", hbackup.KindUnsupported, storage.Range{Offset: 10, Length: 20}, func(t *testing.T, p *faultyProxy, nth int, w http.ResponseWriter, r *http.Request) bool {
+		{"no range at all", hbackup.KindUnsupported, storage.Range{Offset: 10, Length: 20}, func(t *testing.T, p *proxy.Proxy, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return refuse(w, r, 200, "x")
 		}},
 	} {
@@ -127,7 +128,7 @@ func TestReadNeverShort(t *testing.T) {
 			if err := putBytes(t, direct, "a/key", data, false); err != nil {
 				t.Fatal(err)
 			}
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == "GetObject" && tc.do(t, p, nth, w, r)
 			})
 			got, err := readRange(t, s, "a/key", tc.r)
@@ -150,12 +151,12 @@ func TestReadReplacedObject(t *testing.T) {
 	if err := putBytes(t, direct, "a/key", data, false); err != nil {
 		t.Fatal(err)
 	}
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op != "GetObject" {
 			return false
 		}
 		if nth == 1 {
-			return p.cutAnswer(t, w, r, 500_000)
+			return p.CutAnswer(w, r, 500_000)
 		}
 		if err := putBytes(t, direct, "a/key", other, false); err != nil {
 			t.Errorf("replace: %v", err)
@@ -179,18 +180,18 @@ func TestSilence(t *testing.T) {
 			if err := putBytes(t, direct, "a/key", data, false); err != nil {
 				t.Fatal(err)
 			}
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != "GetObject" || nth > 2 {
 					return false
 				}
 				if where == "within the answer" {
-					resp, err := p.forward(r, r.Body)
+					resp, err := p.Forward(r, r.Body)
 					if err != nil {
 						t.Errorf("forward: %v", err)
 						return true
 					}
 					defer resp.Body.Close()
-					answer(w, resp)
+					proxy.Answer(w, resp)
 					io.CopyN(w, resp.Body, 1000)
 					http.NewResponseController(w).Flush()
 				}

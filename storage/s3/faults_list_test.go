@@ -12,6 +12,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 func listKeys(t testing.TB, s *Store) ([]storage.Key, error) {
@@ -74,8 +75,8 @@ func TestListingThatLies(t *testing.T) {
 		"an error":                        func(b []byte) []byte { return []byte(errorBody("AccessDenied")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == "ListObjectsV2" && p.rewrite(w, r, func(b []byte) []byte {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				return op == "ListObjectsV2" && p.Rewrite(w, r, func(b []byte) []byte {
 					if change == nil {
 						return bytes.Replace(b, contents.Find(b), nil, 1)
 					}
@@ -97,8 +98,8 @@ func TestListNamesOfOthers(t *testing.T) {
 	if err := putBytes(t, direct, "k0", nil, false); err != nil {
 		t.Fatal(err)
 	}
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-		return op == "ListObjectsV2" && p.rewrite(w, r, func(b []byte) []byte {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		return op == "ListObjectsV2" && p.Rewrite(w, r, func(b []byte) []byte {
 			b = bytes.Replace(b, []byte("<EncodingType>"), []byte("<EncodingType>url"), 1)
 			return bytes.ReplaceAll(b, []byte("k0<"), []byte("a%01b+c%2Bd%2F%2Fe<"))
 		})
@@ -139,7 +140,7 @@ func TestDeleteAnswers(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name     string
-		f        fault
+		f        proxy.Fault
 		failures int
 		kind     hbackup.Kind
 		whole    bool
@@ -161,10 +162,10 @@ func TestDeleteAnswers(t *testing.T) {
 			return op == "DeleteObjects" && refuse(w, r, 403, "AccessDenied")
 		}, 0, hbackup.KindDenied, true, "abc"},
 		{"answer lost", func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return op == "DeleteObjects" && nth == 1 && p.loseAnswer(t, w, r)
+			return op == "DeleteObjects" && nth == 1 && p.LoseAnswer(t, w, r)
 		}, 0, "", false, ""},
 		{"an answer that is none", func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-			return op == "DeleteObjects" && p.rewrite(w, r, func([]byte) []byte { return []byte("<html>It works!</html>") })
+			return op == "DeleteObjects" && p.Rewrite(w, r, func([]byte) []byte { return []byte("<html>It works!</html>") })
 		}, 0, "", false, ""},
 		{"an answer that is none and does nothing", func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if op == "DeleteObjects" {
@@ -181,9 +182,9 @@ func TestDeleteAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			fill()
-			p.set(tc.f)
+			p.Set(tc.f)
 			failures, err := s.DeleteBatch(t.Context(), keys)
-			p.set(nil)
+			p.Set(nil)
 			if tc.whole {
 				checkKind(t, err, tc.kind, true)
 			} else if err != nil {
@@ -214,18 +215,18 @@ func TestListingGoesOn(t *testing.T) {
 		}
 	}
 	var length int64
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-		return p.rewrite(w, r, func(b []byte) []byte { length = int64(len(b)); return b })
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		return p.Rewrite(w, r, func(b []byte) []byte { length = int64(len(b)); return b })
 	})
 	if _, err := listKeys(t, s); err != nil {
 		t.Fatal(err)
 	}
 	for tenth := range int64(10) {
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			if nth > 1 {
 				return false
 			}
-			return p.cutAnswer(t, w, r, length*tenth/10)
+			return p.CutAnswer(w, r, length*tenth/10)
 		})
 		keys, err := listKeys(t, s)
 		if err != nil || fmt.Sprint(keys) != "[k0 k1 k2 k3 k4 k5 k6 k7]" {

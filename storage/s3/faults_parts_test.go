@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // threeParts are uploaded in the tests of this file; the second has the trouble.
@@ -22,10 +23,10 @@ type partFault func(number string, nth int, w http.ResponseWriter, r *http.Reque
 
 // onParts does to requests for parts what the fault says, and gives the number of
 // requests for each part, and of looks at what the store has "behind" one.
-func onParts(p *faultyProxy, f partFault) (requests func(number string) int) {
+func onParts(p *proxy.Proxy, f partFault) (requests func(number string) int) {
 	var mu sync.Mutex
 	count := map[string]int{}
-	p.set(func(op string, _ int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, _ int, w http.ResponseWriter, r *http.Request) bool {
 		if op == "ListParts" {
 			mu.Lock()
 			count["looks behind "+r.URL.Query().Get("part-number-marker")]++
@@ -50,8 +51,8 @@ func onParts(p *faultyProxy, f partFault) (requests func(number string) int) {
 
 // carryOut has the gateway carry the request out, whatever becomes of its
 // connection, and gives the answer.
-func carryOut(t *testing.T, p *faultyProxy, r *http.Request, body []byte) *http.Response {
-	resp, err := p.forward(r.WithContext(context.WithoutCancel(r.Context())), bytes.NewReader(body))
+func carryOut(t *testing.T, p *proxy.Proxy, r *http.Request, body []byte) *http.Response {
+	resp, err := p.Forward(r.WithContext(context.WithoutCancel(r.Context())), bytes.NewReader(body))
 	if err != nil {
 		t.Errorf("forward: %v", err)
 		return &http.Response{StatusCode: 500, Body: http.NoBody, Header: http.Header{}}
@@ -68,41 +69,41 @@ func TestSlowPartIsSentTwice(t *testing.T) {
 	const anyNumber = -1 // it depends on what the buffers of a connection hold
 	for _, tc := range []struct {
 		name          string
-		first, second func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, other <-chan struct{})
+		first, second func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, other <-chan struct{})
 		listed        int // looks at what the store has
 	}{
-		{"the first stops within its bytes", func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
+		{"the first stops within its bytes", func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
 			io.CopyN(io.Discard, r.Body, 1000)
 			<-second
-			reset(t, w)
+			proxy.Reset(t, w)
 		}, nil, anyNumber},
-		{"the first is never answered", func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
+		{"the first is never answered", func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
 			io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		}, nil, 1},
-		{"both land", func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
+		{"both land", func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
 			body, _ := io.ReadAll(r.Body)
 			<-second
-			answer(w, carryOut(t, p, r, body))
+			proxy.Answer(w, carryOut(t, p, r, body))
 		}, nil, 0},
-		{"both land, each with its tag", func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
+		{"both land, each with its tag", func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
 			body, _ := io.ReadAll(r.Body)
 			<-second
-			answer(w, carryOut(t, p, r, body))
-		}, func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
+			proxy.Answer(w, carryOut(t, p, r, body))
+		}, func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
 			body, _ := io.ReadAll(r.Body)
 			resp := carryOut(t, p, r, body)
 			resp.Header.Set("ETag", `"of a copy that is replaced"`)
-			answer(w, resp)
+			proxy.Answer(w, resp)
 		}, 1},
-		{"the second fails", func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
+		{"the second fails", func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
 			body, _ := io.ReadAll(r.Body)
 			<-second
-			answer(w, carryOut(t, p, r, body))
-		}, func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
+			proxy.Answer(w, carryOut(t, p, r, body))
+		}, func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
 			refuse(w, r, 403, "AccessDenied")
 		}, 0},
-		{"the first fails", func(t *testing.T, p *faultyProxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
+		{"the first fails", func(t *testing.T, p *proxy.Proxy, w http.ResponseWriter, r *http.Request, second <-chan struct{}) {
 			<-second
 			refuse(w, r, 403, "AccessDenied")
 		}, nil, 0},
@@ -130,7 +131,7 @@ func TestSlowPartIsSentTwice(t *testing.T) {
 					tc.second(t, p, w, r, nil)
 				} else {
 					body, _ := io.ReadAll(r.Body)
-					answer(w, carryOut(t, p, r, body))
+					proxy.Answer(w, carryOut(t, p, r, body))
 				}
 				http.NewResponseController(w).Flush()
 				return true
@@ -160,17 +161,17 @@ func TestUploadIsResumed(t *testing.T) {
 	const attempts = 2
 	for _, tc := range []struct {
 		name string
-		do   func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool
+		do   func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool
 		sent int // requests for the part in all
 	}{
-		{"connections reset", func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return cutRequest(t, w, r, r.ContentLength/2)
+		{"connections reset", func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return proxy.CutRequest(t, w, r, r.ContentLength/2)
 		}, attempts + 1},
-		{"store away", func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
+		{"store away", func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
 			return refuse(w, r, 503, "ServiceUnavailable")
 		}, attempts + 1},
-		{"answers lost", func(p *faultyProxy, w http.ResponseWriter, r *http.Request) bool {
-			return p.loseAnswer(t, w, r)
+		{"answers lost", func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request) bool {
+			return p.LoseAnswer(t, w, r)
 		}, attempts},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -195,16 +196,16 @@ func TestUploadIsResumed(t *testing.T) {
 // TestPartsOutOfTheirTime has requests for a part that the network doubles, and
 // one that arrives long after the client has given it up and sent it again.
 func TestPartsOutOfTheirTime(t *testing.T) {
-	for name, make := range map[string]func(p *faultyProxy) partFault{
-		"doubled": func(p *faultyProxy) partFault {
+	for name, make := range map[string]func(p *proxy.Proxy) partFault{
+		"doubled": func(p *proxy.Proxy) partFault {
 			return func(number string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				body, _ := io.ReadAll(r.Body)
 				carryOut(t, p, r, body)
-				answer(w, carryOut(t, p, r, body))
+				proxy.Answer(w, carryOut(t, p, r, body))
 				return true
 			}
 		},
-		"late": func(p *faultyProxy) partFault {
+		"late": func(p *proxy.Proxy) partFault {
 			var late func()
 			return func(number string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				switch {
@@ -213,13 +214,13 @@ func TestPartsOutOfTheirTime(t *testing.T) {
 				case nth == 1:
 					body, _ := io.ReadAll(r.Body)
 					late = func() { carryOut(t, p, r, body) }
-					reset(t, w)
+					proxy.Reset(t, w)
 					return true
 				}
 				body, _ := io.ReadAll(r.Body)
 				resp := carryOut(t, p, r, body)
 				late()
-				answer(w, resp)
+				proxy.Answer(w, resp)
 				return true
 			}
 		},
@@ -242,13 +243,13 @@ func TestStormOfManyPuts(t *testing.T) {
 	const puts, room = 96, 3
 	s, direct, p := behind(t, func(c *Config) { c.MaxAttempts = 30 })
 	var under, refusals atomic.Int32
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		defer under.Add(-1)
 		if under.Add(1) > room {
 			refusals.Add(1)
 			return refuse(w, r, 503, "SlowDown")
 		}
-		p.pass(w, r)
+		p.Pass(w, r)
 		return true
 	})
 	var all sync.WaitGroup
@@ -278,7 +279,7 @@ func TestClockOff(t *testing.T) {
 	for _, off := range []time.Duration{20 * time.Minute, -20 * time.Minute} {
 		s, _, p := behind(t, nil)
 		refused := 0
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			now := time.Now().Add(off).UTC()
 			w.Header().Set("Date", now.Format(http.TimeFormat))
 			signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))

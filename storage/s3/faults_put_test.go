@@ -11,6 +11,7 @@ import (
 
 	"hbackup"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 // shapes are the ways in which an object is written.
@@ -92,25 +93,25 @@ func TestPassingFaults(t *testing.T) {
 	long(t)
 	type kind struct {
 		name string
-		make func(p *faultyProxy, commit, carrier string) fault
+		make func(p *proxy.Proxy, commit, carrier string) proxy.Fault
 	}
 	kinds := []kind{
-		{"storm of 503", func(p *faultyProxy, commit, carrier string) fault {
+		{"storm of 503", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return nth <= 3 && refuse(w, r, 503, "SlowDown")
 			}
 		}},
-		{"internal errors", func(p *faultyProxy, commit, carrier string) fault {
+		{"internal errors", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return nth <= 3 && refuse(w, r, 500, "InternalError")
 			}
 		}},
-		{"conflict of conditions", func(p *faultyProxy, commit, carrier string) fault {
+		{"conflict of conditions", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == commit && nth <= 2 && refuse(w, r, 409, "ConditionalRequestConflict")
 			}
 		}},
-		{"error in an answer of 200", func(p *faultyProxy, commit, carrier string) fault {
+		{"error in an answer of 200", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != commit || nth > 2 {
 					return false
@@ -118,69 +119,69 @@ func TestPassingFaults(t *testing.T) {
 				return refuse(w, r, 200, "InternalError")
 			}
 		}},
-		{"success, then an error in an answer of 200", func(p *faultyProxy, commit, carrier string) fault {
+		{"success, then an error in an answer of 200", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == commit && nth == 1 && p.rewrite(w, r, func([]byte) []byte { return []byte(errorBody("InternalError")) })
+				return op == commit && nth == 1 && p.Rewrite(w, r, func([]byte) []byte { return []byte(errorBody("InternalError")) })
 			}
 		}},
-		{"one answer lost", func(p *faultyProxy, commit, carrier string) fault {
+		{"one answer lost", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == commit && nth == 1 && p.loseAnswer(t, w, r)
+				return op == commit && nth == 1 && p.LoseAnswer(t, w, r)
 			}
 		}},
-		{"all answers lost", func(p *faultyProxy, commit, carrier string) fault {
+		{"all answers lost", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == commit && p.loseAnswer(t, w, r)
+				return op == commit && p.LoseAnswer(t, w, r)
 			}
 		}},
-		{"answer lost, repetition is 404", func(p *faultyProxy, commit, carrier string) fault {
+		{"answer lost, repetition is 404", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case op != commit || commit == "PutObject":
 					return false
 				case nth == 1:
-					return p.loseAnswer(t, w, r)
+					return p.LoseAnswer(t, w, r)
 				}
 				return refuse(w, r, 404, "NoSuchUpload")
 			}
 		}},
-		{"answer lost, repetition is 412", func(p *faultyProxy, commit, carrier string) fault {
+		{"answer lost, repetition is 412", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case op != commit:
 					return false
 				case nth == 1:
-					return p.loseAnswer(t, w, r)
+					return p.LoseAnswer(t, w, r)
 				}
 				return refuse(w, r, 412, "PreconditionFailed")
 			}
 		}},
-		{"answer lost, repetition is denied", func(p *faultyProxy, commit, carrier string) fault {
+		{"answer lost, repetition is denied", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case op != commit:
 					return false
 				case nth == 1:
-					return p.loseAnswer(t, w, r)
+					return p.LoseAnswer(t, w, r)
 				}
 				return refuse(w, r, 403, "AccessDenied")
 			}
 		}},
-		{"bytes damaged once", func(p *faultyProxy, commit, carrier string) fault {
+		{"bytes damaged once", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == carrier && nth == 1 && r.ContentLength > 0 && p.damage(w, r)
+				return op == carrier && nth == 1 && r.ContentLength > 0 && p.Damage(w, r)
 			}
 		}},
-		{"answers of parts lost", func(p *faultyProxy, commit, carrier string) fault {
+		{"answers of parts lost", func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == carrier && nth <= 2 && p.loseAnswer(t, w, r)
+				return op == carrier && nth <= 2 && p.LoseAnswer(t, w, r)
 			}
 		}},
 	}
 	for tenth := range 11 {
-		kinds = append(kinds, kind{fmt.Sprintf("reset after %d tenths", tenth), func(p *faultyProxy, commit, carrier string) fault {
+		kinds = append(kinds, kind{fmt.Sprintf("reset after %d tenths", tenth), func(p *proxy.Proxy, commit, carrier string) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-				return op == carrier && nth == 1 && cutRequest(t, w, r, r.ContentLength*int64(tenth)/10)
+				return op == carrier && nth == 1 && proxy.CutRequest(t, w, r, r.ContentLength*int64(tenth)/10)
 			}
 		}})
 	}
@@ -189,7 +190,7 @@ func TestPassingFaults(t *testing.T) {
 			t.Run(shape.name+"/"+k.name, func(t *testing.T) {
 				s, direct, p := behind(t, nil)
 				data := bytesFor(shape.size)
-				p.set(k.make(p, shape.commit, shape.carrier))
+				p.Set(k.make(p, shape.commit, shape.carrier))
 				if err := putBytes(t, s, "a/key", data, shape.ifAbsent); err != nil {
 					t.Fatalf("Put: %v", err)
 				}
@@ -207,28 +208,28 @@ func TestLastingFaults(t *testing.T) {
 	for _, fc := range []struct {
 		name string
 		kind hbackup.Kind
-		do   func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool
+		do   func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool
 	}{
-		{"storm of 503", hbackup.KindThrottled, func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
+		{"storm of 503", hbackup.KindThrottled, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
 			return refuse(w, r, 503, "SlowDown")
 		}},
-		{"too many requests", hbackup.KindThrottled, func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
+		{"too many requests", hbackup.KindThrottled, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
 			return refuse(w, r, 429, "TooManyRequests")
 		}},
-		{"gone", hbackup.KindUnavailable, func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
+		{"gone", hbackup.KindUnavailable, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
 			return refuse(w, r, 503, "ServiceUnavailable")
 		}},
-		{"denied", hbackup.KindDenied, func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
+		{"denied", hbackup.KindDenied, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
 			return refuse(w, r, 403, "AccessDenied")
 		}},
-		{"error in an answer of 200", hbackup.KindUnavailable, func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
+		{"error in an answer of 200", hbackup.KindUnavailable, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
 			return refuse(w, r, 200, "InternalError")
 		}},
-		{"reset half way", hbackup.KindUnavailable, func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
-			return cutRequest(t, w, r, r.ContentLength/2)
+		{"reset half way", hbackup.KindUnavailable, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
+			return proxy.CutRequest(t, w, r, r.ContentLength/2)
 		}},
-		{"bytes damaged", hbackup.KindCorrupt, func(p *faultyProxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
-			return carries && r.ContentLength > 0 && p.damage(w, r)
+		{"bytes damaged", hbackup.KindCorrupt, func(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, carries bool) bool {
+			return carries && r.ContentLength > 0 && p.Damage(w, r)
 		}},
 	} {
 		for _, shape := range shapes {
@@ -241,7 +242,7 @@ func TestLastingFaults(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s of %s", fc.name, target, shape.name), func(t *testing.T) {
 					s, direct, p := behind(t, func(c *Config) { c.MaxAttempts = 3 })
-					p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+					p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 						return op == target && fc.do(p, w, r, op == shape.carrier)
 					})
 					err := putBytes(t, s, "a/key", bytesFor(shape.size), shape.ifAbsent)
@@ -250,7 +251,7 @@ func TestLastingFaults(t *testing.T) {
 					checkNoUploads(t, direct)
 
 					// The store can be used again, and another put is not disturbed.
-					p.set(nil)
+					p.Set(nil)
 					data := bytesFor(shape.size + 1)
 					if err := putBytes(t, s, "a/key", data, shape.ifAbsent); err != nil {
 						t.Fatalf("Put after the fault: %v", err)
@@ -272,7 +273,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 		t.Run(shape.name, func(t *testing.T) {
 			s, direct, p := behind(t, nil)
 			rival := bytesFor(shape.size) // the same bytes: only the stamp differs
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != shape.commit {
 					return false
 				}
@@ -288,7 +289,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 					t.Errorf("the body: %v", err)
 				}
 				r.Body = io.NopCloser(bytes.NewReader(body))
-				return p.loseAnswer(t, w, r)
+				return p.LoseAnswer(t, w, r)
 			})
 			err := putBytes(t, s, "a/key", bytesFor(shape.size), true)
 			checkKind(t, err, hbackup.KindExists, false)
@@ -302,7 +303,7 @@ func TestLostAnswerToLoser(t *testing.T) {
 // put tries again.
 func TestRivalLeaves(t *testing.T) {
 	s, direct, p := behind(t, nil)
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		return op == "PutObject" && nth == 1 && refuse(w, r, 412, "PreconditionFailed")
 	})
 	data := bytesFor(1000)
@@ -317,18 +318,18 @@ func TestRivalLeaves(t *testing.T) {
 func TestUnknownOutcome(t *testing.T) {
 	s, direct, p := behind(t, func(c *Config) { c.MaxAttempts = 2 })
 	down := false
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op == "CompleteMultipartUpload" {
 			down = true
 		}
 		if down {
-			reset(t, w)
+			proxy.Reset(t, w)
 		}
 		return down
 	})
 	err := putBytes(t, s, "a/key", bytesFor(2*minPartSize), false)
 	checkKind(t, err, hbackup.KindUnavailable, false)
-	if p.requests("AbortMultipartUpload") > 0 {
+	if p.Requests("AbortMultipartUpload") > 0 {
 		t.Error("the upload was aborted")
 	}
 	if left := openUploads(t, direct); len(left) != 1 {
@@ -348,24 +349,24 @@ func TestCancelAfterLastByte(t *testing.T) {
 				s.c.settle = 200e6 // 0.2 s
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+				p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 					if op != shape.commit {
 						return false
 					}
 					switch mode {
 					case "answer comes":
-						resp, err := p.forward(r, r.Body)
+						resp, err := p.Forward(r, r.Body)
 						if err != nil {
 							t.Errorf("forward: %v", err)
 							return true
 						}
 						defer resp.Body.Close()
 						cancel()
-						answer(w, resp)
+						proxy.Answer(w, resp)
 						io.Copy(w, resp.Body)
 					case "answer never comes":
 						body, _ := io.ReadAll(r.Body)
-						if resp, err := p.forward(r.WithContext(context.WithoutCancel(r.Context())), bytes.NewReader(body)); err != nil {
+						if resp, err := p.Forward(r.WithContext(context.WithoutCancel(r.Context())), bytes.NewReader(body)); err != nil {
 							t.Errorf("forward: %v", err)
 						} else {
 							resp.Body.Close()
@@ -411,7 +412,7 @@ func TestCancelBeforeLastByte(t *testing.T) {
 			s, direct, p := behind(t, func(c *Config) { c.PartSize = large })
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op != shape.carrier {
 					return false
 				}

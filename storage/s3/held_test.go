@@ -42,18 +42,18 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, direct, p := behind(t, func(c *Config) { c.MaxAttempts = 3 })
 			r := heldOf(t, s, "k", "S1", data)
-			p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+			p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case op != "CompleteMultipartUpload":
 					return false
 				case nth == 1:
-					return p.loseAnswer(t, w, r)
+					return p.LoseAnswer(t, w, r)
 				}
 				return repetition(w, r)
 			})
 			obj, err := s.FinishUpload(t.Context(), r)
-			if err != nil || obj.Digest != storage.DigestOf(data) || p.requests("CompleteMultipartUpload") < 2 {
-				t.Errorf("FinishUpload gave %+v, %v after %d requests", obj, err, p.requests("CompleteMultipartUpload"))
+			if err != nil || obj.Digest != storage.DigestOf(data) || p.Requests("CompleteMultipartUpload") < 2 {
+				t.Errorf("FinishUpload gave %+v, %v after %d requests", obj, err, p.Requests("CompleteMultipartUpload"))
 			}
 			checkHas(t, direct, "k", data)
 			checkNoUploads(t, direct)
@@ -67,7 +67,7 @@ func TestFinishThatFails(t *testing.T) {
 	s, direct, p := behind(t, func(c *Config) { c.MaxAttempts = 2 })
 	r := heldOf(t, s, "k", "S1", data)
 	for _, status := range []int{403, 500, 503} {
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return op == "CompleteMultipartUpload" && refuse(w, r, status, map[int]string{403: "AccessDenied", 500: "InternalError", 503: "SlowDown"}[status])
 		})
 		if _, err := s.FinishUpload(t.Context(), r); err == nil {
@@ -75,7 +75,7 @@ func TestFinishThatFails(t *testing.T) {
 		}
 		checkAbsent(t, direct, "k")
 	}
-	p.set(nil)
+	p.Set(nil)
 	if _, err := s.FinishUpload(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +85,8 @@ func TestFinishThatFails(t *testing.T) {
 // An upload whose creation was answered into the void is found by its key.
 func TestOpenWhoseAnswerIsLost(t *testing.T) {
 	s, direct, p := behind(t, nil)
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
-		return op == "CreateMultipartUpload" && nth == 1 && p.loseAnswer(t, w, r)
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		return op == "CreateMultipartUpload" && nth == 1 && p.LoseAnswer(t, w, r)
 	})
 	ticket, err := s.OpenUpload(t.Context(), "k", "S1")
 	if err != nil || !ticket.Doubtful {
@@ -108,7 +108,7 @@ func TestOpenWhoseAnswerIsLost(t *testing.T) {
 func TestDropIsRepeatedUntilNothingIsLeft(t *testing.T) {
 	s, direct, p := behind(t, nil)
 	r := heldOf(t, s, "k", "S1", bytesFor(10_000))
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op != "AbortMultipartUpload" || nth > 2 {
 			return false
 		}
@@ -118,13 +118,13 @@ func TestDropIsRepeatedUntilNothingIsLeft(t *testing.T) {
 	if err := s.DropUpload(t.Context(), r.Ticket); err != nil {
 		t.Error(err)
 	}
-	if n := p.requests("AbortMultipartUpload"); n != 3 {
+	if n := p.Requests("AbortMultipartUpload"); n != 3 {
 		t.Errorf("%d aborts; want 3", n)
 	}
 	checkNoUploads(t, direct)
 
 	r = heldOf(t, s, "k", "S2", bytesFor(10_000))
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op == "AbortMultipartUpload" {
 			w.WriteHeader(http.StatusNoContent)
 			return true
@@ -134,13 +134,13 @@ func TestDropIsRepeatedUntilNothingIsLeft(t *testing.T) {
 	if err := s.DropUpload(t.Context(), r.Ticket); !hbackup.IsKind(err, hbackup.KindUnavailable) {
 		t.Errorf("with parts that stay DropUpload gave %v", err)
 	}
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		return op == "AbortMultipartUpload" && refuse(w, r, 403, "AccessDenied")
 	})
 	if err := s.DropUpload(t.Context(), r.Ticket); !hbackup.IsKind(err, hbackup.KindDenied) {
 		t.Errorf("without the right to abort DropUpload gave %v", err)
 	}
-	p.set(nil)
+	p.Set(nil)
 	if err := s.DropUpload(t.Context(), r.Ticket); err != nil {
 		t.Error(err)
 	}
@@ -155,9 +155,9 @@ func TestDropLeavesTheObject(t *testing.T) {
 	if _, err := s.FinishUpload(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	p.set(nil)
-	if err := s.DropUpload(t.Context(), r.Ticket); err != nil || p.requests("AbortMultipartUpload") != 0 {
-		t.Errorf("DropUpload gave %v and made %d aborts; there are stores where an abort then destroys the object", err, p.requests("AbortMultipartUpload"))
+	p.Set(nil)
+	if err := s.DropUpload(t.Context(), r.Ticket); err != nil || p.Requests("AbortMultipartUpload") != 0 {
+		t.Errorf("DropUpload gave %v and made %d aborts; there are stores where an abort then destroys the object", err, p.Requests("AbortMultipartUpload"))
 	}
 	checkHas(t, s, "k", data)
 }
@@ -213,7 +213,7 @@ func TestPermanence(t *testing.T) {
 		{403, "AccessDenied", storage.PermanenceUnknown, ""}, {501, "NotImplemented", storage.Deletable, ""}, {400, "Strange", storage.PermanenceUnknown, ""},
 		{404, "NoSuchBucket", "", hbackup.KindUsage}, {503, "SlowDown", "", hbackup.KindThrottled},
 	} {
-		p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+		p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 			return r.URL.Query().Has("versioning") && refuse(w, r, c.status, c.code)
 		})
 		got, why, err := behind.Permanence(t.Context())
@@ -221,7 +221,7 @@ func TestPermanence(t *testing.T) {
 			t.Errorf("%d %s: Permanence gave %q, %q, %v", c.status, c.code, got, why, err)
 		}
 	}
-	p.set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
+	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case r.URL.Query().Has("versioning"):
 			io.WriteString(w, `<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>`)

@@ -18,6 +18,7 @@ import (
 	"hbackup/catalog"
 	"hbackup/check"
 	"hbackup/storage"
+	"hbackup/storage/storetest/proxy"
 )
 
 var _ check.Inspector = (*Store)(nil)
@@ -300,7 +301,7 @@ func TestValidateBucketsThatKeep(t *testing.T) {
 }
 
 // rules answers the question for the lifecycle rules.
-func rules(text string) fault {
+func rules(text string) proxy.Fault {
 	return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if !r.URL.Query().Has("lifecycle") {
 			return false
@@ -352,7 +353,7 @@ func TestLifecycleRules(t *testing.T) {
 			if name == "garbage" { // a rule about everything that does nothing
 				c.verdict, c.says = storage.Fine, "none hurts"
 			}
-			p.set(rules(c.rules))
+			p.Set(rules(c.rules))
 			got := s.inspectLifecycle(t.Context(), storage.Terms{LongestJob: 24 * time.Hour})
 			if len(got) != 1 || got[0].Verdict != c.verdict || !strings.Contains(got[0].Detail, c.says) || c.verdict != storage.Fine && got[0].Hint == "" {
 				t.Errorf("%+v; want %s, %q", got, c.verdict, c.says)
@@ -360,7 +361,7 @@ func TestLifecycleRules(t *testing.T) {
 		})
 	}
 	// What the longest backup is decides.
-	p.set(rules(rule(all, abort(3))))
+	p.Set(rules(rule(all, abort(3))))
 	if got := s.inspectLifecycle(t.Context(), storage.Terms{LongestJob: 80 * time.Hour}); len(got) != 1 || got[0].Verdict != storage.Harmful {
 		t.Errorf("%+v", got)
 	}
@@ -370,12 +371,12 @@ func TestLifecycleRules(t *testing.T) {
 // no fault.
 func TestValidateWeakStores(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault  func(p *faultyProxy) fault
+		fault  func(p *proxy.Proxy) proxy.Fault
 		item   string
 		status check.Status
 		says   string
 	}{
-		"checksums are ignored": {func(p *faultyProxy) fault {
+		"checksums are ignored": {func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op == "PutObject" && strings.HasSuffix(r.URL.Path, "/checksum") {
 					w.Header().Set("ETag", `"1"`)
@@ -384,7 +385,7 @@ func TestValidateWeakStores(t *testing.T) {
 				return false
 			}
 		}, "checksums", check.Warning, "hbackup verify"},
-		"If-Match is ignored": {func(p *faultyProxy) fault {
+		"If-Match is ignored": {func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op == "PutObject" && r.Header.Get("If-Match") != "" {
 					w.Header().Set("ETag", `"1"`)
@@ -393,12 +394,12 @@ func TestValidateWeakStores(t *testing.T) {
 				return false
 			}
 		}, "conditional replace", check.Absent, "ignores If-Match"},
-		"no batch delete": {func(p *faultyProxy) fault {
+		"no batch delete": {func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				return op == "DeleteObjects" && refuse(w, r, 501, "NotImplemented")
 			}
 		}, "batch delete", check.Absent, "one by one"},
-		"an upload is aborted tomorrow": {func(p *faultyProxy) fault {
+		"an upload is aborted tomorrow": {func(p *proxy.Proxy) proxy.Fault {
 			return func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 				if op == "CreateMultipartUpload" && strings.HasSuffix(r.URL.Path, "/upload") {
 					w.Header().Set("x-amz-abort-date", time.Now().Add(30*time.Hour).UTC().Format(http.TimeFormat))
@@ -410,7 +411,7 @@ func TestValidateWeakStores(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, direct, p := behind(t, func(c *Config) { c.MaxAttempts = 2 })
-			p.set(c.fault(p))
+			p.Set(c.fault(p))
 			r, err := check.Target(t.Context(), s, check.TargetOptions{NoSuite: true})
 			if err != nil {
 				t.Fatal(err)
