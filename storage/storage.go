@@ -125,8 +125,16 @@ type Range struct {
 
 // ListOptions narrow a listing.
 type ListOptions struct {
-	After Key // start behind this key
+	After Key // give only what comes behind this key
 	Limit int // stop after so many objects; 0 means no limit
+	// Folders gives only what is directly under the prefix: of all keys with
+	// another '/' behind the prefix, the part up to and with that '/', once, as an
+	// object without a size. Where folders exist by themselves, one that holds no
+	// object may be given, too.
+	Folders bool
+	// NamesOnly says that sizes and times are not wanted: where it costs extra to
+	// find them out, Size is -1 and Modified the zero time.
+	NamesOnly bool
 }
 
 // DeleteFailure is one key of a batch that is not known to be gone.

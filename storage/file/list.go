@@ -20,7 +20,7 @@ import (
 // directory on the way.
 func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
 	return func(yield func(storage.Object, error) bool) {
-		l := &listing{ctx: ctx, prefix: prefix, after: string(opts.After), left: opts.Limit, yield: yield}
+		l := &listing{ctx: ctx, prefix: prefix, after: string(opts.After), left: opts.Limit, folders: opts.Folders, namesOnly: opts.NamesOnly, yield: yield}
 		err := ctx.Err()
 		if err == nil {
 			err = s.list(l)
@@ -39,7 +39,9 @@ type listing struct {
 	prefix string
 	after  string
 	left   int // objects still wanted; counted down, so 0 at the start means no limit
-	yield  func(storage.Object, error) bool
+
+	folders, namesOnly bool // as in ListOptions
+	yield              func(storage.Object, error) bool
 }
 
 // list starts at the deepest directory that the prefix names.
@@ -82,9 +84,15 @@ func (l *listing) walk(d dir, at string) error {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if folder, isFolder := strings.CutSuffix(name, "/"); isFolder {
+		folder, isFolder := strings.CutSuffix(name, "/")
+		switch {
+		case isFolder && l.gives(at+name):
+			err = l.done(storage.Object{Key: storage.Key(at + name)})
+		case isFolder:
 			err = l.into(d, folder, at+name)
-		} else {
+		case l.namesOnly:
+			err = l.done(storage.Object{Key: storage.Key(at + name), Size: -1})
+		default:
 			err = l.give(d, name, storage.Key(at+name))
 		}
 		if err != nil {
@@ -114,7 +122,12 @@ func (l *listing) give(d dir, name string, key storage.Key) error {
 	if err != nil {
 		return err
 	}
-	if !l.yield(storage.Object{Key: key, Size: st.Size, Modified: time.Unix(st.Mtim.Unix())}, nil) {
+	return l.done(storage.Object{Key: key, Size: st.Size, Modified: time.Unix(st.Mtim.Unix())})
+}
+
+// done gives an object or folder.
+func (l *listing) done(o storage.Object) error {
+	if !l.yield(o, nil) {
 		return errStop
 	}
 	if l.left--; l.left == 0 {
@@ -140,8 +153,9 @@ func (l *listing) names(d dir, at string) ([]string, error) {
 			case !e.Type().IsRegular():
 				continue
 			}
-			if l.wants(at+name) && storage.Key(at+e.Name()).Validate() == nil {
-				names = append(names, name)
+			path := at + name
+			if l.wants(path) && storage.Key(strings.TrimSuffix(path, "/")).Validate() == nil {
+				names = append(names, path[len(at):])
 			}
 		}
 		if err == io.EOF || errors.Is(err, unix.ENOENT) {
@@ -161,9 +175,15 @@ func (l *listing) wants(path string) bool {
 	if !strings.HasSuffix(path, "/") {
 		return strings.HasPrefix(path, l.prefix) && path > l.after
 	}
+	if l.gives(path) {
+		return strings.HasPrefix(path, l.prefix) && path > l.after
+	}
 	inPrefix := strings.HasPrefix(path, l.prefix) || strings.HasPrefix(l.prefix, path)
 	return inPrefix && (path > l.after || strings.HasPrefix(l.after, path))
 }
+
+// gives reports whether a folder, with its slash, is given and not walked.
+func (l *listing) gives(folder string) bool { return l.folders && len(folder) > len(l.prefix) }
 
 // isSillyRename reports names that NFS gives to files that were deleted while
 // they are open.

@@ -45,9 +45,15 @@ func TestListIsSortedKeys(t *testing.T) {
 		s := &Store{location: "file:///x", path: path}
 		for range 10 {
 			prefix := string(drawNear(t, all))
-			opts := storage.ListOptions{After: drawNear(t, all), Limit: rapid.IntRange(0, 5).Draw(t, "limit")}
+			opts := storage.ListOptions{After: drawNear(t, all), Limit: rapid.IntRange(0, 5).Draw(t, "limit"),
+				Folders: rapid.Bool().Draw(t, "folders"), NamesOnly: rapid.Bool().Draw(t, "names only")}
 			var want []storage.Key
 			for _, key := range all {
+				if opts.Folders && strings.HasPrefix(string(key), prefix) && storage.FolderOf(key, prefix) != "" {
+					if key = storage.FolderOf(key, prefix); slices.Contains(want, key) {
+						continue
+					}
+				}
 				if strings.HasPrefix(string(key), prefix) && key > opts.After && (opts.Limit == 0 || len(want) < opts.Limit) {
 					want = append(want, key)
 				}

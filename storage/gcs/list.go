@@ -21,6 +21,9 @@ const pageSize = 1000
 // again, so a store that repeats keys or goes backwards is an error and not a
 // shorter listing.
 func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
+	if opts.Folders {
+		return storage.Folders(func(o storage.ListOptions) iter.Seq2[storage.Object, error] { return s.List(ctx, prefix, o) }, prefix, opts)
+	}
 	return func(yield func(storage.Object, error) bool) {
 		l, err := s.newListing(ctx, prefix, opts)
 		for err == nil {

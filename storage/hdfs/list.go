@@ -15,7 +15,7 @@ import (
 // and the names beyond ASCII that are in it.
 func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
 	return func(yield func(storage.Object, error) bool) {
-		l := &listing{s: s, ctx: ctx, prefix: prefix, after: string(opts.After), left: opts.Limit, yield: yield}
+		l := &listing{s: s, ctx: ctx, prefix: prefix, after: string(opts.After), left: opts.Limit, folders: opts.Folders, yield: yield}
 		if err := l.run(); err != nil && !errors.Is(err, errStop) {
 			yield(storage.Object{}, s.err("list", storage.Key(prefix), err))
 		}
@@ -32,7 +32,9 @@ type listing struct {
 	after  string
 	left   int         // objects still wanted; counted down, so 0 at the start means no limit
 	last   storage.Key // that was given
-	yield  func(storage.Object, error) bool
+
+	folders bool // as ListOptions.Folders
+	yield   func(storage.Object, error) bool
 }
 
 // run starts at the deepest directory that the prefix names.
@@ -98,14 +100,19 @@ func (l *listing) visit(e entry) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
+	given := object(e.key, e.info)
 	if e.info.Dir {
-		return l.walk(string(e.key))
+		folder := e.key + "/"
+		if !l.folders || len(folder) <= len(l.prefix) {
+			return l.walk(string(e.key))
+		}
+		given = storage.Object{Key: folder}
 	}
-	if e.key <= l.last {
+	if given.Key <= l.last {
 		return hbackup.Errorf("list", e.info.Path, hbackup.KindCorrupt, "the name node gave it out of order, behind %s", l.last)
 	}
-	l.last = e.key
-	if !l.yield(object(e.key, e.info), nil) {
+	l.last = given.Key
+	if !l.yield(given, nil) {
 		return errStop
 	}
 	if l.left--; l.left == 0 {
@@ -119,6 +126,9 @@ func (l *listing) visit(e entry) error {
 func (l *listing) wants(path string) bool {
 	if !strings.HasSuffix(path, "/") {
 		return strings.HasPrefix(path, l.prefix) && path > l.after
+	}
+	if l.folders && len(path) > len(l.prefix) {
+		return strings.HasPrefix(path, l.prefix) && path > l.after // it is given and not walked
 	}
 	inPrefix := strings.HasPrefix(path, l.prefix) || strings.HasPrefix(l.prefix, path)
 	return inPrefix && (path > l.after || strings.HasPrefix(l.after, path))

@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,12 +33,17 @@ func TestListingMatchesKeys(t *testing.T) {
 		}
 		slices.Sort(keys)
 		prefix := rapid.OneOf(rapid.Just(""), segment).Draw(rt, "prefix")
-		opts := storage.ListOptions{Limit: rapid.IntRange(0, 6).Draw(rt, "limit")}
+		opts := storage.ListOptions{Limit: rapid.IntRange(0, 6).Draw(rt, "limit"), Folders: rapid.Bool().Draw(rt, "folders")}
 		if len(keys) > 0 && rapid.Bool().Draw(rt, "from within") {
 			opts.After = rapid.SampledFrom(keys).Draw(rt, "after")
 		}
 		var want, got []storage.Key
 		for _, key := range keys {
+			if opts.Folders && strings.HasPrefix(string(key), prefix) && storage.FolderOf(key, prefix) != "" {
+				if key = storage.FolderOf(key, prefix); slices.Contains(want, key) {
+					continue
+				}
+			}
 			if len(key) >= len(prefix) && string(key[:len(prefix)]) == prefix && key > opts.After && (opts.Limit == 0 || len(want) < opts.Limit) {
 				want = append(want, key)
 			}

@@ -150,6 +150,9 @@ const pageSize = 1000
 
 // List walks the keys in order. Changes between two pages are seen.
 func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
+	if opts.Folders {
+		return storage.Folders(func(o storage.ListOptions) iter.Seq2[storage.Object, error] { return s.List(ctx, prefix, o) }, prefix, opts)
+	}
 	return func(yield func(storage.Object, error) bool) {
 		after := opts.After
 		left := opts.Limit

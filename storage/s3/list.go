@@ -25,6 +25,9 @@ const pageSize = 1000
 // copies a file once more, and verify reports every file that a manifest names and
 // the listing lacks.
 func (s *Store) List(ctx context.Context, prefix string, opts storage.ListOptions) iter.Seq2[storage.Object, error] {
+	if opts.Folders {
+		return storage.Folders(func(o storage.ListOptions) iter.Seq2[storage.Object, error] { return s.List(ctx, prefix, o) }, prefix, opts)
+	}
 	return func(yield func(storage.Object, error) bool) {
 		l := &listing{s: s, prefix: s.full(prefix), left: opts.Limit}
 		if opts.After != "" {

@@ -61,6 +61,7 @@ var cases = []Case{
 	{"ListEmpty", OnListing, full, listEmpty},
 	{"ListOrder", OnListing, brief, listOrder},
 	{"ListPrefixIsAString", OnListing, brief, listPrefixIsAString},
+	{"ListFolders", OnListing, brief, listFolders},
 	{"ListMany", OnListing, brief, listMany},
 	{"ListStopsEarly", OnListing, full, listStopsEarly},
 	{"ListAfterChange", OnListing, brief, listAfterChange},
