@@ -40,8 +40,9 @@ type Options struct {
 	SkipChecksums bool          // do not check HFile block checksums as bytes pass
 	Init          bool          // make the location ours although it holds other data
 	Committer     committer.Protocol
-	Host          string // for the record
-	Writer        string // version of hbackup, for the record
+	Reference     Reference // what becomes of files that only an earlier location holds; default ReferenceOwn
+	Host          string    // for the record
+	Writer        string    // version of hbackup, for the record
 	Reporter      Reporter
 	Log           *slog.Logger
 }
@@ -96,8 +97,9 @@ type Master interface {
 type Target struct {
 	Location storage.Store // the location itself
 	Name     string        // its name in the configuration
-	// Earlier are the other locations of the cluster's history. They are only asked
-	// which tables the last run of a selection had.
+	// Earlier are the other locations of the cluster's history. They are asked which
+	// tables the last run of a selection had and, with ReferenceAny, which files they
+	// hold.
 	Earlier []catalog.Place
 }
 

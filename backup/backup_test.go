@@ -285,28 +285,6 @@ func TestDamageAtTheSourceIsFoundAndNotCommitted(t *testing.T) {
 	}
 }
 
-func TestAnObjectOfAnotherSizeStopsTheTable(t *testing.T) {
-	w := newWorld(t)
-	key := storage.Key("archive/data/ns/orders/" + string(w.tables[orders].region) + "/f/" + w.tables[orders].files[0])
-	if _, err := w.run("first", w.store); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := storage.PutBytes(context.Background(), w.folder(), key, []byte("short"), false); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.run("second", w.store); !hbackup.IsKind(err, hbackup.KindConflict) {
-		t.Errorf("a damaged object: %v", err)
-	}
-	// Once it is gone the next run brings it back.
-	if err := w.folder().Delete(context.Background(), key); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := w.run("third", w.store); err != nil || r.Tables[0].CopiedFiles != 1 {
-		t.Errorf("after its removal: %+v, %v", r.Tables, err)
-	}
-	w.images(t)
-}
-
 func TestOneBadTableDoesNotStopTheOthers(t *testing.T) {
 	w := newWorld(t)
 	other := hbackup.TableName{Namespace: "ns", Qualifier: "broken"}

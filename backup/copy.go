@@ -10,16 +10,16 @@ import (
 	"hbackup/committer"
 	"hbackup/hbase/hfile"
 	"hbackup/hbase/snapshot"
-	"hbackup/storage"
 )
 
 // attempts bounds how often a file is tried when the cluster or the store is
 // unreachable for a moment.
 const attempts = 3
 
-// copyFile brings one file from the cluster into the location and says what it
-// was: size, digest and number of cells.
-func (r *run) copyFile(ctx context.Context, im *committer.Image, mob *mobFiles, n need) (catalog.File, bool, error) {
+// copyFile brings one file from the cluster into the location, over what is there
+// or not, and says what it was: size, digest and number of cells. A file that is
+// there by now, good, is used.
+func (r *run) copyFile(ctx context.Context, im *committer.Image, mob *mobFiles, n need, over bool) (catalog.File, bool, error) {
 	var err error
 	for try := range attempts {
 		if try > 0 {
@@ -30,7 +30,7 @@ func (r *run) copyFile(ctx context.Context, im *committer.Image, mob *mobFiles, 
 		}
 		var f catalog.File
 		var there bool
-		f, there, err = r.copyOnce(ctx, im, mob, n)
+		f, there, err = r.copyOnce(ctx, im, mob, n, over)
 		if err == nil || !hbackup.Retryable(err) || ctx.Err() != nil {
 			return f, there, err
 		}
@@ -38,7 +38,8 @@ func (r *run) copyFile(ctx context.Context, im *committer.Image, mob *mobFiles, 
 	return catalog.File{}, false, err
 }
 
-func (r *run) copyOnce(ctx context.Context, im *committer.Image, mob *mobFiles, n need) (f catalog.File, there bool, err error) {
+// copyOnce puts the file under its name, or over what is there.
+func (r *run) copyOnce(ctx context.Context, im *committer.Image, mob *mobFiles, n need, over bool) (f catalog.File, there bool, err error) {
 	f = n.file()
 	body, info, err := snapshot.Open(ctx, r.src.FS, r.src.Root, n.target, 0)
 	if err != nil {
@@ -49,10 +50,14 @@ func (r *run) copyOnce(ctx context.Context, im *committer.Image, mob *mobFiles, 
 		return f, false, hbackup.Errorf("read store file", r.src.FS.URI()+info.Path, hbackup.KindCorrupt, "it has %d bytes, the snapshot's manifest says %d", info.Size, n.size)
 	}
 	checked := r.check(body, info.Size, r.src.FS.URI()+info.Path, mob.concerns(n))
-	o, err := im.PutFile(ctx, n.key(), info.Size, checked)
+	put := im.PutFile
+	if over {
+		put = im.Replace
+	}
+	o, err := put(ctx, n.key(), info.Size, checked)
 	if hbackup.IsKind(err, hbackup.KindExists) {
 		// Somebody, or an earlier try whose answer was lost, has put it there.
-		f, err = r.recheck(ctx, mob, n)
+		f, err = r.prove(ctx, mob, n)
 		return f, true, err
 	}
 	if err != nil {
@@ -65,34 +70,6 @@ func (r *run) copyOnce(ctx context.Context, im *committer.Image, mob *mobFiles, 
 	mob.saw(n, checked.summary)
 	f.Size, f.Digest, f.Cells = info.Size, o.Digest, cells
 	return f, false, nil
-}
-
-// recheck reads a file that the location holds already and takes it over when it
-// is a whole HFile of the right size. Stores never show half an object, so this
-// is a check for damage, not for unfinished work.
-func (r *run) recheck(ctx context.Context, mob *mobFiles, n need) (catalog.File, error) {
-	f := n.file()
-	path := string(r.store.Location()) + "/" + string(n.key())
-	body, o, err := r.store.Get(ctx, n.key(), storage.Range{})
-	if err != nil {
-		return f, hbackup.E("read what the location holds", path, hbackup.KindOther, err)
-	}
-	defer body.Close() // only read from
-	if n.size >= 0 && o.Size != n.size {
-		return f, hbackup.Errorf("use what the location holds", path, hbackup.KindConflict, "it has %d bytes, the cluster's file has %d", o.Size, n.size)
-	}
-	checked := r.check(body, o.Size, path, mob.concerns(n))
-	sum := storage.NewHash()
-	if _, err := io.CopyBuffer(sum, onlyReader{checked}, make([]byte, 256<<10)); err != nil {
-		return f, hbackup.E("use what the location holds", path, hbackup.KindOther, err)
-	}
-	cells, err := checked.cells()
-	if err != nil {
-		return f, err
-	}
-	mob.saw(n, checked.summary)
-	f.Size, f.Digest, f.Cells = o.Size, storage.Digest(sum.Sum64()), cells
-	return f, nil
 }
 
 // onlyReader hides WriteTo, so that the buffer's size is ours.

@@ -16,9 +16,10 @@ import (
 type need struct {
 	target snapshot.Target
 	size   int64
+	path   string // target.ArchivePath(), which listings are in the order of
 }
 
-func (n need) key() storage.Key { return storage.Key(n.target.ArchivePath()) }
+func (n need) key() storage.Key { return storage.Key(n.path) }
 
 func (n need) file() catalog.File {
 	t := n.target
@@ -28,14 +29,18 @@ func (n need) file() catalog.File {
 // plan says what becomes of each needed file.
 type plan struct {
 	copy    []need         // not in the location
+	replace []need         // in the location, damaged: the cluster's file is put in its place
 	recheck []need         // in the location, but no manifest at hand says with which digest
-	reuse   []catalog.File // in the location, as an earlier image says
+	reuse   []catalog.File // in the location, as a committed image says, or in another one that the image shall name
 	adopt   []catalog.File // held by the location, or in it by now, as an earlier try of this image has left them
 }
 
 // takeOver moves to adopt what an earlier try has left, but for files that must be
 // read to know what they need.
 func (p *plan) takeOver(earlier map[storage.Key]committer.Filled, closely func(need) bool) {
+	if len(earlier) == 0 {
+		return
+	}
 	left := func(n need) bool {
 		e, ok := earlier[n.key()]
 		if !ok || n.size >= 0 && e.Size != n.size || closely(n) {
@@ -50,39 +55,33 @@ func (p *plan) takeOver(earlier map[storage.Key]committer.Filled, closely func(n
 	p.recheck = slices.DeleteFunc(p.recheck, left)
 }
 
-// makePlan compares what an image needs with what the location holds and what
-// the table's newest image says of it. It does no I/O. A name never stands for
-// other bytes, so one that is there with another size is damage (KindConflict),
-// not a newer version.
-func makePlan(needs []need, stored map[storage.Key]int64, known []catalog.File) (plan, error) {
-	byKey := make(map[storage.Key]catalog.File, len(known))
-	for _, f := range known {
-		byKey[f.Key()] = f
+// verdict is what becomes of a file that the location holds.
+type verdict int
+
+const (
+	unproven verdict = iota // no image names it
+	odd                     // no image names it, and its size is not the cluster's
+	reuse                   // as an image says
+	replace                 // not as an image says, but the cluster has it so
+	conflict                // the cluster's own file is not as an image says
+)
+
+// judge compares a needed file with the object under its name and with what an
+// image says of it, if one does. A name never stands for other bytes. So an object
+// that is not as image and cluster say is damaged; but if it is the cluster's file
+// that is not as an image says, nobody knows which of the two is right.
+func judge(n need, stored int64, named *catalog.File) verdict {
+	switch {
+	case named == nil && n.size >= 0 && stored != n.size:
+		return odd
+	case named == nil:
+		return unproven
+	case n.size >= 0 && n.size != named.Size:
+		return conflict
+	case stored != named.Size:
+		return replace
 	}
-	var p plan
-	for _, n := range needs {
-		key := n.key()
-		size, there := stored[key]
-		if !there {
-			p.copy = append(p.copy, n)
-			continue
-		}
-		if n.size >= 0 && size != n.size {
-			return plan{}, hbackup.Errorf("plan", string(key), hbackup.KindConflict, "the location holds %d bytes under this name, the cluster's file has %d", size, n.size).
-				WithHint("the object in the location is damaged: hbackup verify shows which backups name it; remove it and run the backup again")
-		}
-		f, ok := byKey[key]
-		if !ok {
-			p.recheck = append(p.recheck, n)
-			continue
-		}
-		if f.Size != size {
-			return plan{}, hbackup.Errorf("plan", string(key), hbackup.KindConflict, "the location holds %d bytes under this name, its newest image says %d", size, f.Size).
-				WithHint("the object in the location is damaged: hbackup verify shows which backups name it; remove it and run the backup again")
-		}
-		p.reuse = append(p.reuse, f)
-	}
-	return p, nil
+	return reuse
 }
 
 // needsOf gives the unique files of a snapshot in the order of their keys.
@@ -91,22 +90,50 @@ func needsOf(m *snapshot.Manifest) ([]need, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []need
-	for t, size := range targets {
-		out = append(out, need{t, size})
+	count := 0
+	for i := range m.Regions {
+		for _, f := range m.Regions[i].Families {
+			count += len(f.Files)
+		}
 	}
-	slices.SortFunc(out, func(a, b need) int { return strings.Compare(string(a.key()), string(b.key())) })
+	out := make([]need, 0, count)
+	for t, size := range targets {
+		out = append(out, need{t, size, t.ArchivePath()})
+	}
+	byPath := func(a, b need) int { return strings.Compare(a.path, b.path) }
+	if !slices.IsSortedFunc(out, byPath) {
+		slices.SortFunc(out, byPath)
+	}
 	return out, nil
 }
 
-// tablesOf names the tables under which the files are kept: the table itself,
-// and those it was cloned from while it still reads their files.
-func tablesOf(needs []need) []hbackup.TableName {
-	var out []hbackup.TableName
-	for _, n := range needs {
-		if !slices.Contains(out, n.target.Table) {
-			out = append(out, n.target.Table)
+// byOwner gives runs of needs that lie under one table: the table itself, or one
+// that it was cloned from while it still reads its files. The needs are in order.
+func byOwner(needs []need, yield func(owner hbackup.TableName, needs []need) error) error {
+	for len(needs) > 0 {
+		owner := needs[0].target.Table
+		n := slices.IndexFunc(needs, func(n need) bool { return n.target.Table != owner })
+		if n < 0 {
+			n = len(needs)
 		}
+		if err := yield(owner, needs[:n]); err != nil {
+			return err
+		}
+		needs = needs[n:]
 	}
-	return out
+	return nil
+}
+
+// bytesOf adds up sizes as far as they are known.
+func bytesOf(needs []need) (sum int64) {
+	for _, n := range needs {
+		sum += max(n.size, 0)
+	}
+	return sum
+}
+
+// conflictOf says that the cluster's file is not what an image says.
+func conflictOf(n need, named *catalog.File) error {
+	return hbackup.Errorf("plan", n.path, hbackup.KindConflict, "the cluster's file has %d bytes; an image says that the file of this name has %d", n.size, named.Size).
+		WithHint("a store file never changes, so one of the two is damaged: look at the cluster's (hdfs fsck, hbase hfile -m) and at the location's (hbackup verify). Once a compaction has replaced the file on the cluster the table can be backed up again")
 }

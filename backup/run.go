@@ -32,6 +32,7 @@ type run struct {
 	marker    catalog.Marker
 	store     storage.Store // the cluster's folder in the location
 	earlier   []catalog.Place
+	lenders   []*lender           // earlier locations whose files may be named
 	tables    []hbackup.TableName // what is to be backed up, before the job is recorded
 	gone      []hbackup.TableName // what the selection's last run had and this one has not
 	job       catalog.Job
@@ -70,6 +71,9 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	var err error
 	if r.marker, err = catalog.EnsureMarker(ctx, dst.Location, opts.Writer, opts.Init); err != nil {
 		return Result{}, err
+	}
+	if opts.Reference == ReferenceAny {
+		r.lenders = lendersOf(dst.Earlier, r.marker.ID, opts.Log)
 	}
 	if err := r.rehearse(ctx); err != nil {
 		return Result{}, err

@@ -3,14 +3,11 @@ package backup
 import (
 	"context"
 	"path"
-	"slices"
-	"sync"
 	"time"
 
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/committer"
-	"hbackup/engine"
 	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 	"hbackup/internal/failpoint"
@@ -30,7 +27,7 @@ func (r *run) table(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		if err := r.dropSnapshot(ctx, name); err != nil {
 			r.opts.Log.Warn("a snapshot of ours is still on the cluster", "snapshot", name, "error", err)
 		}
-		return lineOf(im, 0, 0), r.endCommitted(ctx, t, id)
+		return lineOf(im, done{}), r.endCommitted(ctx, t, id)
 	case !hbackup.IsKind(err, hbackup.KindNotFound):
 		return line, err
 	}
@@ -80,7 +77,8 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	if err != nil {
 		return line, err
 	}
-	p, err := r.planTable(ctx, t, needs)
+	mob := newMOBFiles(m, needs)
+	p, err := r.planTable(ctx, t, needs, mob)
 	if err != nil {
 		return line, err
 	}
@@ -91,14 +89,13 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		return line, err
 	}
 	defer func() { r.end(ctx, t, image, err) }()
-	mob := newMOBFiles(m, needs)
 	earlier, err := image.TakeOver(ctx, r.settled)
 	if err != nil {
 		return line, err
 	}
 	p.takeOver(earlier, mob.concerns)
 	r.opts.Reporter.Stage(t, "copy")
-	files, copied, copiedBytes, err := r.files(ctx, t, image, mob, p)
+	files, done, err := r.files(ctx, t, image, mob, p)
 	if err != nil {
 		return line, r.explainMissing(ctx, err, taken)
 	}
@@ -151,7 +148,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		return line, err
 	}
 	failpoint.Hit(StepImageCommitted)
-	return lineOf(im, copied, copiedBytes), nil
+	return lineOf(im, done), nil
 }
 
 // mayReplace fails when what an earlier try of this image has left in the location
@@ -183,97 +180,6 @@ func snapshotFiles(m *snapshot.Manifest, id hbackup.ImageID) (info, manifest []b
 	return info, manifest, err
 }
 
-// planTable looks up what the location holds of the tables whose files are needed.
-func (r *run) planTable(ctx context.Context, t hbackup.TableName, needs []need) (plan, error) {
-	stored := map[storage.Key]int64{}
-	for _, owner := range tablesOf(needs) {
-		for o, err := range r.store.List(ctx, catalog.ArchivePrefix(owner), storage.ListOptions{}) {
-			if err != nil {
-				return plan{}, hbackup.E("list files in", string(r.store.Location()), hbackup.KindOther, err)
-			}
-			stored[o.Key] = o.Size
-		}
-	}
-	var known []catalog.File
-	if len(stored) > 0 {
-		newest, err := catalog.NewestImage(ctx, r.store, t)
-		if err != nil && !hbackup.IsKind(err, hbackup.KindNotFound) {
-			// Its files are checked one by one instead.
-			r.opts.Log.Warn("the newest image of the table cannot be used for comparison", "table", t, "error", err)
-		} else if err == nil {
-			known = newest.Files
-		}
-	}
-	return makePlan(needs, stored, known)
-}
-
-// files carries out a plan and gives every file of the image.
-func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Image, mob *mobFiles, p plan) (files []catalog.File, copied int, copiedBytes int64, err error) {
-	var all int64
-	for _, n := range p.copy {
-		all += max(n.size, 0)
-	}
-	for _, n := range p.recheck {
-		all += max(n.size, 0)
-	}
-	files = slices.Concat(p.reuse, p.adopt)
-	for _, f := range files {
-		all += f.Size
-	}
-	r.opts.Reporter.Expect(t, len(p.copy)+len(p.recheck)+len(files), all)
-	for _, f := range files {
-		r.opts.Reporter.Done(t, 1, f.Size, true)
-	}
-	for _, f := range p.adopt {
-		im.Adopt(f.Key())
-	}
-
-	type task struct {
-		need
-		there bool
-	}
-	var tasks []task
-	for _, n := range p.recheck {
-		tasks = append(tasks, task{n, true})
-	}
-	var keys []storage.Key
-	for _, n := range p.copy {
-		tasks = append(tasks, task{n, false})
-		keys = append(keys, n.key())
-	}
-	im.Expect(keys)
-	var mu sync.Mutex
-	err = engine.Local(ctx, r.opts.Files, engine.Each(tasks), func(ctx context.Context, k task) error {
-		if err := r.slots.acquire(ctx); err != nil {
-			return err
-		}
-		defer r.slots.release()
-		f, there, err := catalog.File{}, true, error(nil)
-		if k.there {
-			f, err = r.recheck(ctx, mob, k.need)
-		} else {
-			f, there, err = r.copyFile(ctx, im, mob, k.need)
-		}
-		if err != nil {
-			return err
-		}
-		if !there && !mob.concerns(k.need) {
-			im.Passed(ctx, f.Key(), f.Cells)
-		}
-		failpoint.Hit(StepFileCopied)
-		mu.Lock()
-		files = append(files, f)
-		if !there {
-			copied++
-			copiedBytes += f.Size
-		}
-		mu.Unlock()
-		r.opts.Reporter.Done(t, 1, f.Size, there)
-		return nil
-	})
-	return files, copied, copiedBytes, err
-}
-
 // describe fills in the image's header.
 func (r *run) describe(ctx context.Context, t hbackup.TableName, id hbackup.ImageID, m *snapshot.Manifest, finished time.Time, files []catalog.File) (*catalog.Image, error) {
 	all, err := r.src.Master.Namespaces(ctx)
@@ -295,8 +201,9 @@ func (r *run) describe(ctx context.Context, t hbackup.TableName, id hbackup.Imag
 	im.Totals = catalog.Totals{Regions: len(m.Regions), Files: len(files)}
 	for _, f := range files {
 		im.Totals.Bytes += f.Size
-		im.Totals.Cells += f.Cells
+		im.Totals.Cells += max(f.Cells, 0)
 	}
+	im.References = catalog.ReferencesOf(files, r.nameOf)
 	return im, nil
 }
 
@@ -336,7 +243,7 @@ func (r *run) explainMissing(ctx context.Context, err error, taken rpc.SnapshotI
 	return err
 }
 
-func lineOf(im *catalog.Image, copied int, bytes int64) catalog.TableRun {
+func lineOf(im *catalog.Image, d done) catalog.TableRun {
 	return catalog.TableRun{Table: im.Table, Image: im.ID, SnapshotStarted: im.SnapshotStarted, SnapshotFinished: im.SnapshotFinished,
-		Totals: im.Totals, CopiedFiles: copied, CopiedBytes: bytes, Caveat: im.Caveat}
+		Totals: im.Totals, CopiedFiles: d.copied, CopiedBytes: d.copiedBytes, ReplacedFiles: d.replaced, References: im.References, Caveat: im.Caveat}
 }

@@ -107,6 +107,17 @@ func (w *world) addFile(t testing.TB, name hbackup.TableName, sample string) {
 	}
 }
 
+// clone makes a table that consists of links to the files of another.
+func (w *world) clone(t testing.TB, of hbackup.TableName, name string) hbackup.TableName {
+	t.Helper()
+	made := hbackup.TableName{Namespace: of.Namespace, Qualifier: name}
+	w.add(t, made)
+	for _, f := range w.tables[of].files {
+		w.tables[made].files = append(w.tables[made].files, snapshot.LinkName(of, w.tables[of].region, f))
+	}
+	return made
+}
+
 // path is where the file lies while the region uses it.
 func (w *world) path(name hbackup.TableName, file string) string {
 	return snapshot.DataPath(w.root, snapshot.Target{Table: name, Region: w.tables[name].region, Family: "f", File: file})
@@ -167,7 +178,11 @@ func (w *world) Snapshot(_ context.Context, r rpc.SnapshotRequest) error {
 	}
 	for _, f := range tb.files {
 		size := int64(-1)
-		for _, p := range snapshot.Candidates(w.root, snapshot.Target{Table: r.Table, Region: tb.region, Family: "f", File: f}) {
+		target, err := snapshot.Resolve(&m.Regions[0], "f", snapshot.StoreFile{Name: f})
+		if err != nil {
+			return err
+		}
+		for _, p := range snapshot.Candidates(w.root, target) {
 			if st, err := os.Stat(p); err == nil {
 				size = st.Size()
 			}

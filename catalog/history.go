@@ -181,7 +181,7 @@ func AddImages(ctx context.Context, s storage.Store, r *Run) error {
 		im, err := ReadImage(ctx, s, t.Table, id)
 		switch {
 		case err == nil:
-			*t = TableRun{Table: t.Table, Image: id, SnapshotStarted: im.SnapshotStarted, SnapshotFinished: im.SnapshotFinished, Totals: im.Totals, Caveat: im.Caveat}
+			*t = TableRun{Table: t.Table, Image: id, SnapshotStarted: im.SnapshotStarted, SnapshotFinished: im.SnapshotFinished, Totals: im.Totals, References: im.References, Caveat: im.Caveat}
 		case isDamage(err):
 			t.Image = id
 		case !hbackup.IsKind(err, hbackup.KindNotFound):

@@ -210,22 +210,3 @@ func TestImagesOfARunWithoutARecord(t *testing.T) {
 		t.Errorf("got %+v", r.Tables[2])
 	}
 }
-
-func TestNewestImage(t *testing.T) {
-	ctx, s, id := context.Background(), mem.New("images"), ids(2)
-	im := &catalog.Image{Header: catalog.Header{ID: id[0].Image(0), Backup: id[0], Cluster: "prod", Table: orders}}
-	b, err := im.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := storage.PutBytes(ctx, s, catalog.ImageKey(orders, im.ID), b, true); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := catalog.NewestImage(ctx, mem.New("empty"), orders); !hbackup.IsKind(err, hbackup.KindNotFound) {
-		t.Errorf("in an empty place: %v", err)
-	}
-	newest, err := catalog.NewestImage(ctx, s, orders)
-	if err != nil || newest.ID != im.ID {
-		t.Errorf("newest: %v", err)
-	}
-}

@@ -39,7 +39,10 @@ type Header struct {
 	// Caveat says why a restore would refuse the image, though it is whole: its
 	// regions were in a state that cannot be cloned safely.
 	Caveat *Failure `json:"caveat,omitempty"`
-	Writer string   `json:"writer"` // version of hbackup
+	// References are the other locations that hold files of the image. An image
+	// with any needs them to be restored, and is of FormatWithReferences.
+	References []Reference `json:"references,omitempty"`
+	Writer     string      `json:"writer"` // version of hbackup
 }
 
 // SnapshotFile is one of HBase's own snapshot files in the location.
@@ -67,6 +70,9 @@ type File struct {
 	Size   int64
 	Digest storage.Digest
 	Cells  int64 // -1 when the file was copied unread
+	// Location is the id of the location that holds the bytes when it is not the
+	// image's own (reference: any); "" else.
+	Location string
 }
 
 // Key is where the file's bytes are: archive/data/<ns>/<table>/<region>/<family>/<file>.

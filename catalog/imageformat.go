@@ -12,8 +12,13 @@ import (
 	"hbackup/storage"
 )
 
-// ImageFormat is the version that is written, and the newest that is read.
-const ImageFormat = 2
+// ImageFormat is the version of an image of which all files lie in its own
+// location. FormatWithReferences is that of all others: a reader that does not know
+// that files can lie elsewhere must not read it. They differ in nothing else.
+const (
+	ImageFormat          = 2
+	FormatWithReferences = 3
+)
 
 // The manifest of an image (docs/format.md):
 //
@@ -69,26 +74,28 @@ func parseTail(b []byte, length int64) (tail, error) {
 }
 
 // firstLine is the first line of a manifest with a head of n bytes.
-func firstLine(n int) string {
-	return fmt.Sprintf("%s%d, head of %d bytes\n", imageMagic, ImageFormat, n)
+func firstLine(format, n int) string {
+	return fmt.Sprintf("%s%d, head of %d bytes\n", imageMagic, format, n)
 }
 
-// parseFirstLine gives the length of the first line and of the JSON behind it.
-func parseFirstLine(b []byte) (line, head int, err error) {
+// parseFirstLine gives the format, the length of the first line and of the JSON
+// behind it.
+func parseFirstLine(b []byte) (format, line, head int, err error) {
 	s, _, found := strings.Cut(string(b[:min(len(b), 64)]), "\n")
 	if !strings.HasPrefix(s, imageMagic) {
-		return 0, 0, fmt.Errorf("this is not an image manifest")
+		return 0, 0, 0, fmt.Errorf("this is not an image manifest")
 	}
 	version, rest, ok := strings.Cut(strings.TrimPrefix(s, imageMagic), ", head of ")
-	if v, err := strconv.Atoi(version); err != nil || v != ImageFormat {
-		return 0, 0, hbackup.Errorf("", "", hbackup.KindUnsupported, "the manifest begins with %q, this hbackup reads %q", s, imageMagic+strconv.Itoa(ImageFormat)).
+	format, err = strconv.Atoi(version)
+	if err != nil || format < ImageFormat || format > FormatWithReferences {
+		return 0, 0, 0, hbackup.Errorf("", "", hbackup.KindUnsupported, "the manifest begins with %q, this hbackup reads %q up to %d", s, imageMagic+strconv.Itoa(ImageFormat), FormatWithReferences).
 			WithHint("use the hbackup that wrote it, or a newer one")
 	}
 	head, err = strconv.Atoi(strings.TrimSuffix(rest, " bytes"))
-	if !ok || !found || err != nil || head <= 0 || head > maxHeadBytes || firstLine(head) != s+"\n" {
-		return 0, 0, fmt.Errorf("the manifest's first line cannot be read")
+	if !ok || !found || err != nil || head <= 0 || head > maxHeadBytes || firstLine(format, head) != s+"\n" {
+		return 0, 0, 0, fmt.Errorf("the manifest's first line cannot be read")
 	}
-	return len(s) + 1, head, nil
+	return format, len(s) + 1, head, nil
 }
 
 // The frames carry zstd's own checksum, so that zstd's tools find damage, too.

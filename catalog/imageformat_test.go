@@ -56,6 +56,8 @@ var anyFile = rapid.Custom(func(t *rapid.T) File {
 		Size:   rapid.Int64Range(0, 1<<62).Draw(t, "size") / 1000,
 		Digest: storage.Digest(rapid.Uint64().Draw(t, "digest")),
 		Cells:  rapid.Int64Range(-1, 1<<60).Draw(t, "cells"),
+
+		Location: rapid.SampledFrom([]string{"", "", "00000000000000000000000000000001", "feedfeedfeedfeedfeedfeedfeedfeed"}).Draw(t, "location"),
 	}
 })
 
@@ -68,6 +70,10 @@ func testImage(files []File) *Image {
 		SnapshotStarted: time.UnixMilli(1796079900000).UTC(), SnapshotFinished: time.UnixMilli(1796079900999).UTC(),
 		Snapshot: []SnapshotFile{{Name: DataManifestFile, Size: 12, Digest: 34}}, Writer: "test",
 	}}
+	im.References = ReferencesOf(files, func(id string) storage.Location { return storage.Location("s3://" + id) })
+	if im.References != nil {
+		im.Format = FormatWithReferences
+	}
 	im.Totals.Files = len(files)
 	for _, f := range files {
 		im.Totals.Bytes += f.Size
@@ -131,7 +137,7 @@ func TestImageDamageIsFound(t *testing.T) {
 }
 
 func TestImageOfAnotherFormatIsRefusedByName(t *testing.T) {
-	for _, first := range []string{"hbackup image 3, head of 7 bytes", "hbackup image 1"} {
+	for _, first := range []string{"hbackup image 4, head of 7 bytes", "hbackup image 1"} {
 		_, err := DecodeImage([]byte(first + "\nwhatever follows, this reader cannot know"))
 		if !hbackup.IsKind(err, hbackup.KindUnsupported) || !strings.Contains(err.Error(), first) {
 			t.Fatalf("got %v", err)
@@ -302,13 +308,17 @@ func FuzzDecodeImage(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(head, raw, uint32(1), string(file.Key()))
-	f.Fuzz(func(t *testing.T, head, block []byte, files uint32, first string) {
+	f.Add(head, raw, uint32(1), string(file.Key()), false)
+	f.Fuzz(func(t *testing.T, head, block []byte, files uint32, first string, elsewhere bool) {
+		format := ImageFormat
+		if elsewhere {
+			format = FormatWithReferences
+		}
 		// The digests would keep nearly every input out, so they are made right here.
 		if len(head) == 0 || len(head) > 1<<20 {
 			return
 		}
-		b := append([]byte(firstLine(len(head))), head...)
+		b := append([]byte(firstLine(format, len(head))), head...)
 		frame := packer.EncodeAll(block, nil)
 		index, err := pack(&imagepb.Index{HeadLength: uint64(len(b)), HeadDigest: uint64(storage.DigestOf(b)),
 			Blocks: []*imagepb.BlockRef{{Length: uint64(len(frame)), Digest: uint64(storage.DigestOf(frame)), Files: files, First: first}}})
@@ -396,7 +406,7 @@ func TestTheFormatIsDocumented(t *testing.T) {
 	if !found || !strings.Contains(string(doc), "```proto\n"+messages+"```\n") {
 		t.Error("docs/format.md shows other messages than imagepb/image.proto")
 	}
-	if !strings.Contains(string(doc), "`"+firstLine(7)[:len("hbackup image 2, head of ")]) {
+	if !strings.Contains(string(doc), "`"+firstLine(ImageFormat, 7)[:len("hbackup image 2, head of ")]) {
 		t.Error("docs/format.md shows another first line")
 	}
 }

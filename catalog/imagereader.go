@@ -48,7 +48,7 @@ func DecodeHeader(b []byte) (Header, error) {
 
 // check compares the header's totals with the files and the files' order.
 func (im *Image) check() error {
-	c := orderCheck{}
+	c := newOrderCheck(&im.Header)
 	for i := range im.Files {
 		if err := c.next(&im.Files[i]); err != nil {
 			return err
@@ -62,6 +62,12 @@ type orderCheck struct {
 	last  *File
 	files int
 	bytes int64
+
+	elsewhere referenceCheck
+}
+
+func newOrderCheck(h *Header) orderCheck {
+	return orderCheck{elsewhere: newReferenceCheck(h.References)}
 }
 
 func (c *orderCheck) next(f *File) error {
@@ -74,23 +80,25 @@ func (c *orderCheck) next(f *File) error {
 	c.last = f
 	c.files++
 	c.bytes += f.Size
-	return nil
+	return c.elsewhere.next(f)
 }
 
 func (c *orderCheck) against(t Totals) error {
 	if t.Files != c.files || t.Bytes != c.bytes {
 		return fmt.Errorf("the header counts %d files of %d bytes, the list has %d of %d", t.Files, t.Bytes, c.files, c.bytes)
 	}
-	return nil
+	return c.elsewhere.end()
 }
 
 // ImageReader reads a manifest part by part.
 type ImageReader struct {
 	from   io.ReaderAt
+	format int
 	header Header
 	refs   []*imagepb.BlockRef
 	starts []int64 // where each block begins
 	files  int     // by the index
+	path   string  // of the manifest, when it is in a location
 }
 
 // OpenImage reads head, index and tail of a manifest of that many bytes and checks
@@ -100,7 +108,7 @@ func OpenImage(from io.ReaderAt, length int64) (*ImageReader, error) {
 	if err := readAt(from, line, 0); err != nil {
 		return nil, err
 	}
-	lineLength, headLength, err := parseFirstLine(line)
+	format, lineLength, headLength, err := parseFirstLine(line)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +123,7 @@ func OpenImage(from io.ReaderAt, length int64) (*ImageReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ImageReader{from: from}
+	r := &ImageReader{from: from, format: format}
 	indexAt := length - int64(tailBytes) - t.indexLength
 	index := &imagepb.Index{}
 	if err := r.part(index, indexAt, t.indexLength, t.indexDigest); err != nil {
@@ -152,8 +160,11 @@ func (r *ImageReader) readHead(lineLength, length int, digest storage.Digest) er
 	if err := json.Unmarshal(head[lineLength:], h); err != nil {
 		return fmt.Errorf("head: %w", err)
 	}
-	if h.Format != ImageFormat {
-		return fmt.Errorf("head: format %d in a manifest of format %d", h.Format, ImageFormat)
+	if h.Format != r.format {
+		return fmt.Errorf("head: format %d in a manifest of format %d", h.Format, r.format)
+	}
+	if err := h.checkReferences(); err != nil {
+		return fmt.Errorf("head: %w", err)
 	}
 	if err := h.ID.Validate(); err != nil {
 		return err
@@ -172,7 +183,7 @@ func (r *ImageReader) Header() Header { return r.header }
 // as the header's totals say.
 func (r *ImageReader) Files() iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
-		c := orderCheck{}
+		c := newOrderCheck(&r.header)
 		for files, err := range r.blocks(0) {
 			if err != nil {
 				yield(File{}, err)
@@ -201,7 +212,7 @@ func (r *ImageReader) FilesIn(prefix string) iter.Seq2[File, error] {
 	// The last block that begins before the prefix may hold its first files.
 	first := sort.Search(len(r.refs), func(i int) bool { return r.refs[i].First >= prefix })
 	return func(yield func(File, error) bool) {
-		c := orderCheck{}
+		c := newOrderCheck(&r.header)
 		for files, err := range r.blocks(max(0, first-1)) {
 			if err != nil {
 				yield(File{}, err)
@@ -258,7 +269,11 @@ func (r *ImageReader) block(to []File, i int) ([]File, error) {
 		err = fmt.Errorf("it begins with %s, and not with %s", all[len(to)].Key(), ref.First)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("block %d: %w", i, err)
+		err = fmt.Errorf("block %d: %w", i, err)
+		if r.path != "" {
+			err = imageError(r.path, err)
+		}
+		return nil, err
 	}
 	return all, nil
 }
@@ -303,6 +318,9 @@ func appendFiles(to []File, pb *imagepb.Block) ([]File, error) {
 	if n == 0 || len(pb.Digests) != n || len(pb.Cells) != n || len(pb.Names)%16 != 0 || len(pb.Names)/16+len(pb.OtherNames) != n {
 		return nil, fmt.Errorf("its columns are of different lengths")
 	}
+	if len(pb.FileLocation) != 0 && len(pb.FileLocation) != n {
+		return nil, fmt.Errorf("its column of locations has %d entries for %d files", len(pb.FileLocation), n)
+	}
 	if len(pb.GroupTable) != groups || len(pb.GroupFamily) != groups || len(pb.GroupRegion) != groups || len(pb.Regions)%16 != 0 {
 		return nil, fmt.Errorf("its group columns are of different lengths")
 	}
@@ -313,6 +331,9 @@ func appendFiles(to []File, pb *imagepb.Block) ([]File, error) {
 			return nil, err
 		}
 		tables[i] = t
+	}
+	if slices.Contains(pb.Locations, "") {
+		return nil, fmt.Errorf("it names a location without an id")
 	}
 	regions := hex.EncodeToString(pb.Regions)
 	names := hex.EncodeToString(pb.Names)
@@ -348,6 +369,15 @@ func appendFiles(to []File, pb *imagepb.Block) ([]File, error) {
 				return nil, fmt.Errorf("a number is too large")
 			}
 			f.Size, f.Digest, f.Cells = int64(pb.Sizes[next]), storage.Digest(pb.Digests[next]), int64(pb.Cells[next])-1
+			if len(pb.FileLocation) > 0 {
+				number := int(pb.FileLocation[next])
+				if number > len(pb.Locations) {
+					return nil, fmt.Errorf("its file %d lies in a location that it does not name", next)
+				}
+				if number > 0 {
+					f.Location = pb.Locations[number-1]
+				}
+			}
 			next++
 		}
 	}

@@ -50,12 +50,20 @@ type ImageWriter struct {
 	last   File
 	block  blockBuilder
 	index  *imagepb.Index
+
+	elsewhere referenceCheck
 }
 
 // NewImageWriter writes the head. The header's totals must be those of the files
 // that follow; Close says so if they are not.
 func NewImageWriter(to io.Writer, h Header) (*ImageWriter, error) {
 	h.Format = ImageFormat
+	if len(h.References) > 0 {
+		h.Format = FormatWithReferences
+	}
+	if err := h.checkReferences(); err != nil {
+		return nil, err
+	}
 	text, err := json.MarshalIndent(h, "", " ")
 	if err != nil {
 		return nil, err
@@ -64,8 +72,8 @@ func NewImageWriter(to io.Writer, h Header) (*ImageWriter, error) {
 	if len(text) > maxHeadBytes {
 		return nil, fmt.Errorf("the head of the manifest has %d bytes, more than %d", len(text), maxHeadBytes)
 	}
-	w := &ImageWriter{to: to, totals: h.Totals}
-	head := append([]byte(firstLine(len(text))), text...)
+	w := &ImageWriter{to: to, totals: h.Totals, elsewhere: newReferenceCheck(h.References)}
+	head := append([]byte(firstLine(h.Format, len(text))), text...)
 	w.index = &imagepb.Index{HeadLength: uint64(len(head)), HeadDigest: uint64(storage.DigestOf(head))}
 	return w, w.write(head)
 }
@@ -82,6 +90,9 @@ func (w *ImageWriter) Add(f File) error {
 		case c > 0:
 			return fmt.Errorf("the file %s is out of order", f.Key())
 		}
+	}
+	if err := w.elsewhere.next(&f); err != nil {
+		return err
 	}
 	w.last = f
 	w.added.Files++
@@ -118,6 +129,9 @@ func (w *ImageWriter) Close() error {
 	if w.added.Files != w.totals.Files || w.added.Bytes != w.totals.Bytes {
 		return fmt.Errorf("the header counts %d files of %d bytes, %d of %d were added", w.totals.Files, w.totals.Bytes, w.added.Files, w.added.Bytes)
 	}
+	if err := w.elsewhere.end(); err != nil {
+		return err
+	}
 	frame, err := pack(w.index)
 	if err != nil {
 		return err
@@ -151,6 +165,7 @@ type blockBuilder struct {
 	tables   map[hbackup.TableName]uint32
 	families map[hbackup.Family]uint32
 	regions  map[hbackup.EncodedRegion]uint32
+	places   map[string]uint32 // number of each other location, from 1
 }
 
 func (b *blockBuilder) reset() { *b = blockBuilder{} }
@@ -176,7 +191,27 @@ func (b *blockBuilder) add(f *File) error {
 	b.pb.Sizes = append(b.pb.Sizes, uint64(f.Size))
 	b.pb.Digests = append(b.pb.Digests, uint64(f.Digest))
 	b.pb.Cells = append(b.pb.Cells, uint64(f.Cells+1))
+	b.place(n, f.Location)
 	return nil
+}
+
+// place notes where the file number n lies. The column begins with the first file
+// that lies elsewhere.
+func (b *blockBuilder) place(n int, location string) {
+	if location == "" && b.places == nil {
+		return
+	}
+	if b.places == nil {
+		b.places = map[string]uint32{}
+		b.pb.FileLocation = make([]uint32, n, blockFiles)
+	}
+	number := b.places[location]
+	if location != "" && number == 0 {
+		b.pb.Locations = append(b.pb.Locations, location)
+		number = uint32(len(b.pb.Locations))
+		b.places[location] = number
+	}
+	b.pb.FileLocation = append(b.pb.FileLocation, number)
 }
 
 func (b *blockBuilder) startGroup(f *File) error {

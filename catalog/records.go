@@ -154,24 +154,6 @@ func LastRunOf(ctx context.Context, s storage.Store, set string) (Run, error) {
 // lookBack bounds how many records are read for a run that may never have been.
 const lookBack = 200
 
-// NewestImage reads the newest committed image of a table; KindNotFound when
-// there is none.
-func NewestImage(ctx context.Context, s storage.Store, t hbackup.TableName) (*Image, error) {
-	var newest hbackup.ImageID
-	for o, err := range s.List(ctx, imagesPrefix+t.Path()+"/", storage.ListOptions{}) {
-		if err != nil {
-			return nil, hbackup.E("list images in", string(s.Location()), hbackup.KindOther, err)
-		}
-		if table, id, err := parseImageKey(o.Key); err == nil && table == t {
-			newest = id // ids ascend with time
-		}
-	}
-	if newest == "" {
-		return nil, hbackup.Errorf("find image of", t.String(), hbackup.KindNotFound, "there is none in %s", s.Location())
-	}
-	return ReadImage(ctx, s, t, newest)
-}
-
 // maxImageBytes bounds a manifest: 30 million files and more.
 const maxImageBytes = 2 << 30
 
@@ -186,10 +168,7 @@ func ReadImage(ctx context.Context, s storage.Store, t hbackup.TableName, id hba
 	}
 	im, err := DecodeImage(b)
 	if err != nil {
-		if hbackup.IsKind(err, hbackup.KindUnsupported) {
-			return nil, hbackup.E("read image", path, hbackup.KindOther, err)
-		}
-		return nil, hbackup.E("read image", path, hbackup.KindCorrupt, err).WithHint("hbackup verify shows what else is damaged")
+		return nil, imageError(path, err)
 	}
 	if im.ID != id || im.Table != t {
 		return nil, hbackup.Errorf("read image", path, hbackup.KindCorrupt, "it is the manifest of image %s of table %s", im.ID, im.Table)

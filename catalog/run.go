@@ -55,6 +55,10 @@ type TableRun struct {
 	// CopiedFiles and CopiedBytes were not in the location before.
 	CopiedFiles int   `json:"copied_files"`
 	CopiedBytes int64 `json:"copied_bytes"`
+	// ReplacedFiles of them were there, damaged, and were put in order.
+	ReplacedFiles int `json:"replaced_files,omitempty"`
+	// References are the image's own: locations that hold files of it.
+	References []Reference `json:"references,omitempty"`
 	// Caveat is the image's own.
 	Caveat *Failure `json:"caveat,omitempty"`
 	// Failure says why there is no image.

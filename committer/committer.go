@@ -130,6 +130,25 @@ func (im *Image) PutFile(ctx context.Context, key storage.Key, size int64, body 
 	return o, nil
 }
 
+// Replace writes a store file over an object that is damaged. Unlike all else it is
+// visible at once, with every committer: what is there is named by images already,
+// or is of no use to anybody. The guard is asked before.
+func (im *Image) Replace(ctx context.Context, key storage.Key, size int64, body io.Reader) (storage.Object, error) {
+	if err := im.begin(layerFiles, key); err != nil {
+		return storage.Object{}, err
+	}
+	var o storage.Object
+	err := im.guard(ctx)
+	if err == nil {
+		o, err = im.store.Put(ctx, key, body, storage.PutOptions{Size: size})
+	}
+	im.end(key, err)
+	if err == nil && o.Size != size {
+		err = hbackup.Errorf("write", im.path(key), hbackup.KindCorrupt, "the store says that it holds %d bytes of %d", o.Size, size)
+	}
+	return o, err
+}
+
 // Passed says that a file that was put was found good, and how many entries it has.
 // Soon after that another process may take it over if this one dies.
 func (im *Image) Passed(ctx context.Context, key storage.Key, cells int64) {

@@ -112,6 +112,9 @@ type Object struct {
 	// Stat sets it when the store keeps it, and List never need.
 	Digest    Digest
 	HasDigest bool
+	// Ours says that the object bears the mark which a put of hbackup leaves on a
+	// store that keeps digests. Only Stat sets it.
+	Ours bool
 	// Modified is the store's time of the last write. For people only: copying
 	// a bucket changes it, so no decision is ever taken from it.
 	Modified time.Time

@@ -39,11 +39,14 @@ type Block struct {
 	GroupRegion []uint32 `protobuf:"varint,6,rep,packed,name=group_region,json=groupRegion,proto3" json:"group_region,omitempty"` // index in regions
 	GroupFiles  []uint32 `protobuf:"varint,7,rep,packed,name=group_files,json=groupFiles,proto3" json:"group_files,omitempty"`    // how many of the files are of this group, at least 1
 	// One entry a file.
-	Names         []byte       `protobuf:"bytes,8,opt,name=names,proto3" json:"names,omitempty"`                             // 16 bytes for each file whose name is 32 hexadecimal digits
-	OtherNames    []*OtherName `protobuf:"bytes,9,rep,name=other_names,json=otherNames,proto3" json:"other_names,omitempty"` // of all other files, ascending
-	Sizes         []uint64     `protobuf:"varint,10,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`                    // bytes
-	Digests       []uint64     `protobuf:"fixed64,11,rep,packed,name=digests,proto3" json:"digests,omitempty"`               // CRC-64/NVME
-	Cells         []uint64     `protobuf:"varint,12,rep,packed,name=cells,proto3" json:"cells,omitempty"`                    // number of cells + 1; 0: not known
+	Names      []byte       `protobuf:"bytes,8,opt,name=names,proto3" json:"names,omitempty"`                             // 16 bytes for each file whose name is 32 hexadecimal digits
+	OtherNames []*OtherName `protobuf:"bytes,9,rep,name=other_names,json=otherNames,proto3" json:"other_names,omitempty"` // of all other files, ascending
+	Sizes      []uint64     `protobuf:"varint,10,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`                    // bytes
+	Digests    []uint64     `protobuf:"fixed64,11,rep,packed,name=digests,proto3" json:"digests,omitempty"`               // CRC-64/NVME
+	Cells      []uint64     `protobuf:"varint,12,rep,packed,name=cells,proto3" json:"cells,omitempty"`                    // number of cells + 1; 0: not known
+	// From format 3 on. Both are empty in a block of which all files lie in the image's own location.
+	Locations     []string `protobuf:"bytes,13,rep,name=locations,proto3" json:"locations,omitempty"`                                   // dictionary: ids of other locations
+	FileLocation  []uint32 `protobuf:"varint,14,rep,packed,name=file_location,json=fileLocation,proto3" json:"file_location,omitempty"` // one entry a file: index in locations + 1; 0: the image's own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +161,20 @@ func (x *Block) GetDigests() []uint64 {
 func (x *Block) GetCells() []uint64 {
 	if x != nil {
 		return x.Cells
+	}
+	return nil
+}
+
+func (x *Block) GetLocations() []string {
+	if x != nil {
+		return x.Locations
+	}
+	return nil
+}
+
+func (x *Block) GetFileLocation() []uint32 {
+	if x != nil {
+		return x.FileLocation
 	}
 	return nil
 }
@@ -349,7 +366,7 @@ var File_hbackup_catalog_imagepb_image_proto protoreflect.FileDescriptor
 
 const file_hbackup_catalog_imagepb_image_proto_rawDesc = "" +
 	"\n" +
-	"#hbackup/catalog/imagepb/image.proto\x12\rhbackup.image\"\xf4\x02\n" +
+	"#hbackup/catalog/imagepb/image.proto\x12\rhbackup.image\"\xb7\x03\n" +
 	"\x05Block\x12\x16\n" +
 	"\x06tables\x18\x01 \x03(\tR\x06tables\x12\x1a\n" +
 	"\bfamilies\x18\x02 \x03(\tR\bfamilies\x12\x18\n" +
@@ -366,7 +383,9 @@ const file_hbackup_catalog_imagepb_image_proto_rawDesc = "" +
 	"\x05sizes\x18\n" +
 	" \x03(\x04R\x05sizes\x12\x18\n" +
 	"\adigests\x18\v \x03(\x06R\adigests\x12\x14\n" +
-	"\x05cells\x18\f \x03(\x04R\x05cells\"3\n" +
+	"\x05cells\x18\f \x03(\x04R\x05cells\x12\x1c\n" +
+	"\tlocations\x18\r \x03(\tR\tlocations\x12#\n" +
+	"\rfile_location\x18\x0e \x03(\rR\ffileLocation\"3\n" +
 	"\tOtherName\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"z\n" +

@@ -25,7 +25,9 @@ func (s *Store) Stat(ctx context.Context, key storage.Key) (storage.Object, erro
 	if attrs.Generation == 0 {
 		return storage.Object{}, hbackup.E("stat", s.loc.At(key), hbackup.KindUnsupported, errNoGeneration)
 	}
-	return describe(key, attrs), nil
+	obj := describe(key, attrs)
+	obj.Ours = attrs.Metadata[stampName] != ""
+	return obj, nil
 }
 
 var errNoGeneration = errors.New("the answer names no generation; something that is not Google Cloud Storage has answered")

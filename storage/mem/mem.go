@@ -129,7 +129,9 @@ func (s *Store) Stat(ctx context.Context, key storage.Key) (storage.Object, erro
 	if err != nil {
 		return storage.Object{}, err
 	}
-	return o.describe(key), nil
+	obj := o.describe(key)
+	obj.Ours = true // there is no other way into it
+	return obj, nil
 }
 
 func (s *Store) find(ctx context.Context, op string, key storage.Key) (object, error) {

@@ -35,7 +35,9 @@ func (s *Store) Stat(ctx context.Context, key storage.Key) (storage.Object, erro
 	if out.ContentLength == nil || out.ETag == nil && out.LastModified == nil {
 		return storage.Object{}, hbackup.Errorf("stat", s.loc.At(key), hbackup.KindUnsupported, "the answer does not describe an object; something that is not S3 has answered")
 	}
-	return describe(key, *out.ContentLength, out.ChecksumCRC64NVME, out.LastModified), nil
+	obj := describe(key, *out.ContentLength, out.ChecksumCRC64NVME, out.LastModified)
+	obj.Ours = out.Metadata[stampName] != ""
+	return obj, nil
 }
 
 // Get opens the bytes of the range.

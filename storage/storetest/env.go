@@ -88,6 +88,9 @@ func (e *env) has(key storage.Key, data []byte) {
 	if e.s.Capabilities().StoredDigest && !obj.HasDigest {
 		e.Fatalf("Stat %s gave no digest, but the store claims to keep them", short(key))
 	}
+	if e.s.Capabilities().StoredDigest && !obj.Ours {
+		e.Fatalf("Stat %s does not know an object that was put by us", short(key))
+	}
 	listed := e.list(string(key), storage.ListOptions{})
 	if len(listed) == 0 || listed[0].Key != key {
 		e.Fatalf("List of %s gave %v", short(key), keysOf(listed))
