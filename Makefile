@@ -11,8 +11,9 @@ E2E    = $(shell $(GO) list ./e2e/...)
 
 .PHONY: build demo test test-fast test-e2e test-peers bench bench-committers bench-peers bench-rclone generate vet
 
+# The tag leaves out what Google's client needs for gRPC alone: a third of the size and of the time to start.
 build:
-	$(GO) build -trimpath -ldflags "-s -w -X main.version=$$(git describe --always --dirty 2>/dev/null || echo dev)" -o bin/hbackup ./cmd/hbackup
+	$(GO) build -trimpath -tags disable_grpc_modules -ldflags "-s -w -X main.version=$$(git describe --always --dirty 2>/dev/null || echo dev)" -o bin/hbackup ./cmd/hbackup
 
 demo: build
 	@e2e/need.sh

@@ -21,46 +21,6 @@ type Place struct {
 	Known Records
 }
 
-// Records remember what was read of a location. Records of runs and jobs never
-// change once they are made, so one that a listing shows need not be read again.
-type Records interface {
-	// Get gives the record under the key if it is known and has that size; nil else.
-	Get(key storage.Key, size int64) []byte
-	// Put remembers a record.
-	Put(key storage.Key, record []byte)
-	// Retain forgets what is under the prefix and not among the keys, which are
-	// ascending and all that there are.
-	Retain(prefix string, keys []storage.Key)
-}
-
-// record reads a record that a listing has shown.
-func (p Place) record(ctx context.Context, o storage.Object, v any, format *int, newest int) error {
-	path := p.Store.Location().At(o.Key)
-	if p.Known != nil {
-		if b := p.Known.Get(o.Key, o.Size); b != nil && decodeRecord(path, b, v, format, newest) == nil {
-			return nil
-		}
-	}
-	b, err := readRecord(ctx, p.Store, o.Key)
-	if err != nil {
-		return err
-	}
-	if err := decodeRecord(path, b, v, format, newest); err != nil {
-		return err
-	}
-	if p.Known != nil && int64(len(b)) == o.Size {
-		p.Known.Put(o.Key, b)
-	}
-	return nil
-}
-
-// retain lets go of what a listing that was read to its end has not shown.
-func (p Place) retain(prefix string, keys []storage.Key) {
-	if p.Known != nil {
-		p.Known.Retain(prefix, keys)
-	}
-}
-
 // Entry is one run in the history of a cluster.
 type Entry struct {
 	Run
@@ -81,48 +41,72 @@ type History struct {
 // that fails is said in the result and does not hide the others.
 func ReadHistory(ctx context.Context, places []Place) History {
 	h := History{Unreachable: map[string]error{}}
-	for _, p := range places {
-		entries, err := readPlace(ctx, p)
-		if err != nil {
-			h.Unreachable[p.Name] = err
-		}
-		h.Entries = append(h.Entries, entries...)
+	type answer struct {
+		entries []Entry
+		err     error
 	}
-	slices.SortFunc(h.Entries, func(a, b Entry) int {
+	answers := make([]answer, len(places))
+	parallel(len(places), len(places), func(i int) {
+		answers[i].entries, answers[i].err = readPlace(ctx, places[i])
+	})
+	for i, a := range answers {
+		if a.err != nil {
+			h.Unreachable[places[i].Name] = a.err
+		}
+		if len(a.entries) > 0 && h.Entries == nil {
+			h.Entries = a.entries
+			continue
+		}
+		h.Entries = append(h.Entries, a.entries...)
+	}
+	inOrder := func(a, b Entry) int {
 		if c := strings.Compare(string(a.ID), string(b.ID)); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Place, b.Place)
-	})
+	}
+	if !slices.IsSortedFunc(h.Entries, inOrder) {
+		slices.SortFunc(h.Entries, inOrder)
+	}
 	return h
 }
 
+// readPlace reads the history of one location. Records of runs and of requests are
+// listed at the same time: what one listing shows and the other does not is looked
+// at once more, in openEntry.
 func readPlace(ctx context.Context, p Place) ([]Entry, error) {
-	var entries []Entry
-	var listed []storage.Key
-	committed := map[hbackup.BackupID]bool{}
-	for o, err := range p.Store.List(ctx, backupsPrefix, storage.ListOptions{}) {
-		if err != nil {
-			return entries, hbackup.E("list backups in", string(p.Store.Location()), hbackup.KindOther, err)
+	var known Remembered
+	var runs []storage.Object
+	var requests []hbackup.RequestID
+	var runsErr, requestsErr error
+	parallel(3, 3, func(i int) {
+		switch i {
+		case 0:
+			runs, runsErr = listRuns(ctx, p)
+		case 1:
+			requests, requestsErr = listRequests(ctx, p)
+		case 2:
+			known = p.remembered()
 		}
-		id, err := parseBackupKey(o.Key)
-		if err != nil {
-			continue // not ours; check reports unknown keys
-		}
-		committed[id] = true
-		listed = append(listed, o.Key)
-		r, err := p.run(ctx, id, o)
-		if err != nil {
-			r = Run{ID: id, State: StateFailed}
-		}
-		entries = append(entries, Entry{Run: r, Place: p.Name, Unreadable: err})
+	})
+	l := &learner{p: p, known: known}
+	entries := l.runs(ctx, runs)
+	if runsErr != nil {
+		return entries, runsErr
 	}
-	p.retain(backupsPrefix, listed)
-	jobs, err := readJobs(ctx, p)
+	if requestsErr != nil {
+		return entries, requestsErr
+	}
+	committed := make(map[hbackup.BackupID]bool, len(entries))
+	for i := range entries {
+		committed[entries[i].ID] = true
+	}
+	jobs, damage := l.jobs(ctx, requests, committed)
+	l.save()
+	if damage != nil && !isDamage(damage) {
+		return entries, damage
+	}
 	for _, j := range jobs {
-		if j.Verb != "backup" || committed[j.Backup] {
-			continue
-		}
 		e, err := openEntry(ctx, p, j)
 		if err != nil && !isDamage(err) {
 			return entries, err
@@ -130,16 +114,35 @@ func readPlace(ctx context.Context, p Place) ([]Entry, error) {
 		e.Unreadable = err
 		entries = append(entries, e)
 	}
-	return entries, err
+	return entries, damage
 }
 
-// run reads the record of a run that a listing has shown.
-func (p Place) run(ctx context.Context, id hbackup.BackupID, o storage.Object) (Run, error) {
-	var r Run
-	if err := p.record(ctx, o, &r, &r.Format, RunFormat); err != nil {
-		return r, err
+// listRuns lists the records of runs, in the order of their ids.
+func listRuns(ctx context.Context, p Place) ([]storage.Object, error) {
+	var all []storage.Object
+	for o, err := range p.Store.List(ctx, backupsPrefix, storage.ListOptions{NamesOnly: true}) {
+		if err != nil {
+			return all, hbackup.E("list backups in", string(p.Store.Location()), hbackup.KindOther, err)
+		}
+		if _, err := parseBackupKey(o.Key); err == nil { // other keys are not ours; check reports them
+			all = append(all, o)
+		}
 	}
-	return r, r.mustBe(id, p.Store)
+	return all, nil
+}
+
+// listRequests lists the requests, in the order of their folders.
+func listRequests(ctx context.Context, p Place) ([]hbackup.RequestID, error) {
+	var all []hbackup.RequestID
+	for o, err := range p.Store.List(ctx, jobsPrefix, storage.ListOptions{Folders: true, NamesOnly: true}) {
+		if err != nil {
+			return all, hbackup.E("list jobs in", string(p.Store.Location()), hbackup.KindOther, err)
+		}
+		if r, ok := jobFolder(string(o.Key)); ok {
+			all = append(all, r)
+		}
+	}
+	return all, nil
 }
 
 // isDamage reports whether the error is about one object and says nothing of the
@@ -215,34 +218,6 @@ func Dead(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, erro
 	}
 	live, err := Live(ctx, s, id)
 	return err == nil && !live, err
-}
-
-// readJobs reads the records of all requests. One that is damaged does not keep
-// the others from being read; the error is for the first such.
-func readJobs(ctx context.Context, p Place) (jobs []Job, damage error) {
-	var listed []storage.Key
-	for o, err := range p.Store.List(ctx, jobsPrefix, storage.ListOptions{}) {
-		if err != nil {
-			return jobs, hbackup.E("list jobs in", string(p.Store.Location()), hbackup.KindOther, err)
-		}
-		name, ok := strings.CutSuffix(strings.TrimPrefix(string(o.Key), jobsPrefix), "/job.json")
-		if !ok || hbackup.RequestID(name).Validate() != nil {
-			continue
-		}
-		listed = append(listed, o.Key)
-		var j Job
-		err := p.record(ctx, o, &j, &j.Format, RunFormat)
-		switch {
-		case err == nil:
-			jobs = append(jobs, j)
-		case !isDamage(err):
-			return jobs, err
-		case damage == nil:
-			damage = err
-		}
-	}
-	p.retain(jobsPrefix, listed)
-	return jobs, damage
 }
 
 // Found is an image and the place that holds it.

@@ -10,7 +10,7 @@ import (
 )
 
 // formatLine is what the file beside the index holds: format, size and digest.
-const formatLine = "hbackup index 1: %d bytes, %s\n"
+const formatLine = "hbackup index 2: %d bytes, %s\n"
 
 func digestFile(index string) string { return index + ".sum" }
 

@@ -5,9 +5,10 @@
 // index that is missing, damaged, of another format or in use by another process
 // costs time and changes no answer.
 //
-// It is one bbolt file for each cluster. Beside it lies the digest of the whole
-// file, made anew with each change: bbolt trusts its pages, so a file that is not
-// what was written is never given to it.
+// It is one bbolt file for each cluster, in which each location has its records in
+// blocks of columns (indexpb), a few hundred bytes for each run. Beside it lies the
+// digest of the whole file, made anew with each change: bbolt trusts its pages, so a
+// file that is not what was written is never given to it.
 package index
 
 import (
@@ -26,14 +27,10 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
-	"hbackup/storage"
 )
 
 // Waiting for another process is not worth more than reading from the location.
 const lockWait = 200 * time.Millisecond
-
-// Largest record that is worth remembering, in bytes.
-const maxRecord = 8 << 20
 
 // unusedFor is after how long a location that nobody asked about is forgotten.
 const unusedFor = 90 * 24 * time.Hour
@@ -46,52 +43,41 @@ type Index struct {
 	now  func() time.Time
 
 	mu      sync.Mutex
-	db      *bolt.DB // read only; nil when there is nothing to read
-	tx      *bolt.Tx
-	changes map[string]*change // by location
+	changed map[string]catalog.Remembered // by location; Close writes it
 }
 
-// change is what Close has to write about one location.
-type change struct {
-	put    map[string][]byte
-	forget []string
-}
-
-// Open opens the index of a cluster in a directory, which is made when it is
-// missing.
+// Open gives the index of a cluster in a directory, which is made when it is
+// missing. The file is open only while it is read or written, so that a long run
+// keeps nobody else from writing.
 func Open(dir string, cluster hbackup.ClusterName, log *slog.Logger) *Index {
-	x := &Index{file: filepath.Join(dir, string(cluster)+".index"), log: log, now: time.Now, changes: map[string]*change{}}
-	err := guard(x.open)
+	return &Index{file: filepath.Join(dir, string(cluster)+".index"), log: log, now: time.Now, changed: map[string]catalog.Remembered{}}
+}
+
+// view reads the index. Nothing is read when there is none, or when it is being
+// written.
+func (x *Index) view(read func(*bolt.Tx) error) {
+	err := guard(func() error {
+		if _, err := os.Stat(x.file); err != nil {
+			return err
+		}
+		db, err := bolt.Open(x.file, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockWait})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		// The lock is held from here on: nobody writes while the digest is compared.
+		if err := checkDigest(x.file); err != nil {
+			return err
+		}
+		return db.View(read)
+	})
 	switch {
 	case err == nil || os.IsNotExist(err):
 	case err == bolt.ErrTimeout:
-		log.Debug("the index is in use by another process; the locations are read instead", "file", x.file)
+		x.log.Debug("the index is in use by another process; the locations are read instead", "file", x.file)
 	default:
 		x.discard(err)
 	}
-	return x
-}
-
-func (x *Index) open() error {
-	if _, err := os.Stat(x.file); err != nil {
-		return err
-	}
-	db, err := bolt.Open(x.file, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockWait})
-	if err != nil {
-		return err
-	}
-	// The lock is held from here on: nobody writes while the digest is compared.
-	if err := checkDigest(x.file); err != nil {
-		db.Close()
-		return err
-	}
-	tx, err := db.Begin(false)
-	if err != nil {
-		db.Close()
-		return err
-	}
-	x.db, x.tx = db, tx
-	return nil
 }
 
 // discard removes an index that cannot be used. A process that has it open goes
@@ -114,29 +100,18 @@ func (x *Index) Close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	err := guard(func() error {
-		x.closeReader()
-		if len(x.changes) == 0 {
+		if len(x.changed) == 0 {
 			return nil
 		}
 		return x.write()
 	})
-	x.changes = map[string]*change{}
+	x.changed = map[string]catalog.Remembered{}
 	switch {
 	case err == bolt.ErrTimeout:
 		x.log.Debug("the index is in use by another process and was not brought up to date", "file", x.file)
 	case err != nil:
 		x.discard(err)
 	}
-}
-
-func (x *Index) closeReader() {
-	if x.db == nil {
-		return
-	}
-	db, tx := x.db, x.tx
-	x.db, x.tx = nil, nil
-	tx.Rollback()
-	db.Close()
 }
 
 func (x *Index) write() error {
@@ -162,37 +137,65 @@ func (x *Index) write() error {
 	return writeDigest(x.file)
 }
 
-// usedKey tells in each location's bucket when it was last asked about; records'
-// keys begin with a letter.
-var usedKey = []byte("\x00used")
+// Keys in the bucket of a location. usedKey tells when it was last asked about.
+var (
+	usedKey   = []byte("used")
+	runsBlock = []byte("runs/")
+	jobsBlock = []byte("jobs/")
+)
 
 func (x *Index) apply(tx *bolt.Tx) error {
 	now := binary.BigEndian.AppendUint64(nil, uint64(x.now().Unix()))
-	for location, c := range x.changes {
+	for location, known := range x.changed {
 		b, err := tx.CreateBucketIfNotExists([]byte(location))
 		if err != nil {
 			return err
 		}
-		for _, key := range c.forget {
-			if err := b.Delete([]byte(key)); err != nil {
-				return err
-			}
+		if err := replace(b, runsBlock, sized(known), blockRuns, encodeRuns); err != nil {
+			return err
 		}
-		keys := make([]string, 0, len(c.put))
-		for key := range c.put {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
-			if err := b.Put([]byte(key), c.put[key]); err != nil {
-				return err
-			}
+		if err := replace(b, jobsBlock, known.Jobs, blockJobs, encodeJobs); err != nil {
+			return err
 		}
 		if err := b.Put(usedKey, now); err != nil {
 			return err
 		}
 	}
 	return x.forgetUnused(tx)
+}
+
+// replace puts the rows into blocks under the prefix and leaves no others there.
+func replace[T any](b *bolt.Bucket, prefix []byte, rows []T, size int, encode func([]T) ([]byte, error)) error {
+	keep := map[string]bool{}
+	n := uint32(0)
+	for block := range slices.Chunk(rows, size) {
+		key := binary.BigEndian.AppendUint32(bytes.Clone(prefix), n)
+		n++
+		value, err := encode(block)
+		if err != nil {
+			return err
+		}
+		keep[string(key)] = true
+		if bytes.Equal(b.Get(key), value) {
+			continue
+		}
+		if err := b.Put(key, value); err != nil {
+			return err
+		}
+	}
+	var gone [][]byte
+	c := b.Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		if !keep[string(k)] {
+			gone = append(gone, bytes.Clone(k))
+		}
+	}
+	for _, k := range gone {
+		if err := b.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (x *Index) forgetUnused(tx *bolt.Tx) error {
@@ -210,15 +213,6 @@ func (x *Index) forgetUnused(tx *bolt.Tx) error {
 		}
 	}
 	return err
-}
-
-func (x *Index) changeOf(location string) *change {
-	c := x.changes[location]
-	if c == nil {
-		c = &change{put: map[string][]byte{}}
-		x.changes[location] = c
-	}
-	return c
 }
 
 // guard turns a panic of bbolt about a page that cannot be, or a fault because
@@ -239,66 +233,57 @@ type records struct {
 	location string
 }
 
-// Get gives the record under the key if it is remembered with that size.
-func (r *records) Get(key storage.Key, size int64) []byte {
-	r.x.mu.Lock()
-	defer r.x.mu.Unlock()
-	var found []byte
-	err := guard(func() error {
-		if c := r.x.changes[r.location]; c != nil {
-			found = c.put[string(key)]
-		}
-		if b := r.bucket(); found == nil && b != nil {
-			found = bytes.Clone(b.Get([]byte(key)))
-		}
-		return nil
-	})
-	if err != nil || int64(len(found)) != size {
-		return nil
-	}
-	return found
-}
-
-func (r *records) bucket() *bolt.Bucket {
-	if r.x.tx == nil {
-		return nil
-	}
-	return r.x.tx.Bucket([]byte(r.location))
-}
-
-// Put remembers a record.
-func (r *records) Put(key storage.Key, record []byte) {
-	if len(record) == 0 || len(record) > maxRecord || len(key) > bolt.MaxKeySize {
-		return
-	}
-	r.x.mu.Lock()
-	defer r.x.mu.Unlock()
-	r.x.changeOf(r.location).put[string(key)] = record
-}
-
-// Retain forgets what is remembered under the prefix and is not among the keys,
-// which are ascending.
-func (r *records) Retain(prefix string, keys []storage.Key) {
-	r.x.mu.Lock()
-	defer r.x.mu.Unlock()
-	err := guard(func() error {
-		b := r.bucket()
+// Load gives what is remembered.
+func (r *records) Load() catalog.Remembered {
+	x := r.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var known catalog.Remembered
+	whole := false
+	x.view(func(tx *bolt.Tx) (err error) {
+		b := tx.Bucket([]byte(r.location))
 		if b == nil {
 			return nil
 		}
-		c := b.Cursor()
-		for k, _ := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, _ = c.Next() {
-			for len(keys) > 0 && string(keys[0]) < string(k) {
-				keys = keys[1:]
-			}
-			if len(keys) == 0 || string(keys[0]) != string(k) {
-				change := r.x.changeOf(r.location)
-				change.forget = append(change.forget, string(k))
-			}
+		known.Runs, err = blocks(b, runsBlock, func(b []byte) ([]catalog.Entry, error) {
+			runs, sizes, err := unmarshalRuns(b)
+			known.Sizes = append(known.Sizes, sizes...)
+			return runs, err
+		})
+		if err != nil {
+			return err
 		}
-		return nil
+		known.Jobs, err = blocks(b, jobsBlock, unmarshalJobs)
+		whole = err == nil
+		return err
 	})
-	if err != nil {
-		r.x.log.Debug("the index could not be read", "file", r.x.file, "error", err)
+	if !whole {
+		return catalog.Remembered{}
 	}
+	return known
+}
+
+// blocks gives the rows of all blocks under the prefix.
+func blocks[T any](b *bolt.Bucket, prefix []byte, decode func([]byte) ([]T, error)) ([]T, error) {
+	var all []T
+	c := b.Cursor()
+	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		rows, err := decode(v)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = rows
+		} else {
+			all = append(all, rows...)
+		}
+	}
+	return all, nil
+}
+
+// Save replaces what is remembered; Close writes it.
+func (r *records) Save(known catalog.Remembered) {
+	r.x.mu.Lock()
+	defer r.x.mu.Unlock()
+	r.x.changed[r.location] = known
 }

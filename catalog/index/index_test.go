@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ func fill(t testing.TB, s storage.Store, runs int, at time.Time) {
 		}
 	}
 }
+
+var quiet = slog.New(slog.DiscardHandler)
 
 var start = time.UnixMilli(1796079901000).UTC()
 
@@ -89,18 +92,29 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	}
 	x := Open(dir, "prod", slog.New(slog.DiscardHandler))
 	defer x.Close()
-	if b := x.Location("l1").Get(catalog.BackupKey(gone.ID), size(t, gone.Run)); b != nil {
-		t.Error("a record that is gone is still remembered")
+	known := x.Location("l1").Load()
+	if len(known.Runs) != 22 || len(known.Jobs) != 22 || slices.ContainsFunc(known.Runs, func(r catalog.Entry) bool { return r.ID == gone.ID }) {
+		t.Errorf("%d runs and %d jobs are remembered, of 22", len(known.Runs), len(known.Jobs))
 	}
 }
 
-// size is that of a run's record.
-func size(t *testing.T, r catalog.Run) int64 {
-	b, err := json.MarshalIndent(r, "", "  ")
+// A record of another size than the remembered one is read.
+func TestARecordOfAnotherSizeIsReadAgain(t *testing.T) {
+	dir, s := t.TempDir(), mem.New("prod")
+	fill(t, s, 3, start)
+	read(t, dir, "prod", "l1", s)
+	run := want(t, s).Entries[1].Run
+	run.Host = "another host"
+	b, err := json.Marshal(run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int64(len(b)) + 1
+	if _, err := storage.PutBytes(context.Background(), s, catalog.BackupKey(run.ID), b, false); err != nil {
+		t.Fatal(err)
+	}
+	if h, n := read(t, dir, "prod", "l1", s); n != 1 || h.Entries[1].Host != "another host" {
+		t.Errorf("%d records were read; host %q", n, h.Entries[1].Host)
+	}
 }
 
 // Two locations may hold the same key; a location that was emptied and filled
@@ -255,22 +269,20 @@ func TestUnusedLocationsAreForgotten(t *testing.T) {
 	read(t, dir, "prod", "old", s)
 	x := Open(dir, "prod", slog.New(slog.DiscardHandler))
 	x.now = func() time.Time { return time.Now().Add(unusedFor + time.Hour) }
-	x.Location("new").Put("backups/x.json", []byte("{}"))
+	x.Location("new").Save(catalog.Remembered{Jobs: []catalog.RememberedJob{{Request: "r", Verb: "restore"}}})
 	x.Close()
 	if _, n := read(t, dir, "prod", "old", s); n != 10 {
 		t.Errorf("%d records were read", n)
 	}
 	x = Open(dir, "prod", slog.New(slog.DiscardHandler))
 	defer x.Close()
-	if x.Location("new").Get("backups/x.json", 2) == nil {
-		t.Error("the used one is forgotten")
-	}
-	if x.Location("new").Get("backups/x.json", 3) != nil {
-		t.Error("a record of another size is given")
+	if jobs := x.Location("new").Load().Jobs; len(jobs) != 1 || jobs[0].Verb != "restore" {
+		t.Errorf("the used one is forgotten: %+v", jobs)
 	}
 }
 
 func BenchmarkHistory10000(b *testing.B) {
+	b.ReportAllocs()
 	dir, s := b.TempDir(), mem.New("prod")
 	fill(b, s, 10_000, start)
 	read(b, dir, "prod", "l1", s)
@@ -278,5 +290,53 @@ func BenchmarkHistory10000(b *testing.B) {
 		if h, n := read(b, dir, "prod", "l1", s); n != 0 || len(h.Entries) != 10_000 {
 			b.Fatal(n, len(h.Entries))
 		}
+	}
+}
+
+// Readers and writers in many processes, each with a handle of its own: the lock is
+// held for moments only, and every answer is whole.
+func TestReadersAndWritersAtOnce(t *testing.T) {
+	dir, s := t.TempDir(), mem.New("prod")
+	fill(t, s, 100, start)
+	read(t, dir, "prod", "l1", s)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 15 {
+				before := want(t, s).Entries
+				x := Open(dir, "prod", quiet)
+				h := catalog.ReadHistory(context.Background(), []catalog.Place{{Name: "main", Store: s, Known: x.Location("l1")}})
+				x.Close()
+				if len(h.Unreachable) > 0 || len(h.Entries) < len(before) || !reflect.DeepEqual(h.Entries[:len(before)], before) {
+					t.Errorf("another history: %d entries of %d, %v", len(h.Entries), len(before), h.Unreachable)
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		fill(t, s, 1, start.Add(time.Duration(1000+i)*time.Hour))
+		read(t, dir, "prod", "l1", s)
+	}
+	wg.Wait()
+	read(t, dir, "prod", "l1", s)
+	if h, n := read(t, dir, "prod", "l1", s); n != 0 || !reflect.DeepEqual(h, want(t, s)) {
+		t.Errorf("%d records were read afterwards; %d entries", n, len(h.Entries))
+	}
+}
+
+// A process that has read the index and still works keeps nobody from writing it.
+func TestALongRunHoldsNoLock(t *testing.T) {
+	dir, s := t.TempDir(), mem.New("prod")
+	fill(t, s, 3, start)
+	read(t, dir, "prod", "l1", s)
+	long := Open(dir, "prod", quiet)
+	defer long.Close()
+	if n := len(long.Location("l1").Load().Runs); n != 3 {
+		t.Fatalf("%d runs", n)
+	}
+	fill(t, s, 1, start.Add(1000*time.Hour))
+	read(t, dir, "prod", "l1", s)
+	if _, n := read(t, dir, "prod", "l1", s); n != 0 {
+		t.Errorf("%d records were read: the index was not written", n)
 	}
 }

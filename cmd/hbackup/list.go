@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -67,12 +68,14 @@ func (p *program) list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	// A list is made once and written; there is little to collect on the way.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	return p.withSession(c, func(ctx context.Context, s *session) error {
 		clusters, err := s.clusters(name)
 		if err != nil {
 			return err
 		}
-		d := listDocument{Backups: []runDocument{}}
+		d := listDocument{}
 		for _, cl := range clusters {
 			h, err := s.services.History(ctx, cl)
 			if err != nil {
@@ -80,9 +83,14 @@ func (p *program) list(c *cli.Context) error {
 			}
 			d.add(s, cl, h, f)
 		}
-		d.sort()
-		if len(d.Backups) == 0 && len(d.Unreachable) > 0 {
+		if len(clusters) > 1 {
+			d.sort()
+		}
+		if len(d.rows) == 0 && len(d.Unreachable) > 0 {
 			return d.err() // an empty list would look like an answer
+		}
+		if s.format != formatTable {
+			d.describe()
 		}
 		if err := s.emit(d); err != nil {
 			return err
@@ -121,7 +129,7 @@ func parseListFilter(c *cli.Context) (f listFilter, err error) {
 }
 
 // wants reports whether the entry passes the filter.
-func (f listFilter) wants(e catalog.Entry) bool {
+func (f listFilter) wants(e *catalog.Entry) bool {
 	if len(f.states) > 0 && !slices.Contains(f.states, string(e.State)) {
 		return false
 	}
@@ -141,8 +149,26 @@ func (f listFilter) wants(e catalog.Entry) bool {
 
 // listDocument is the result of list.
 type listDocument struct {
-	Backups     []runDocument         `json:"backups"`
+	Backups     []runDocument         `json:"backups"`               // made of the rows when they are wanted
 	Unreachable []unreachableDocument `json:"unreachable,omitempty"` // what they hold is missing above
+
+	rows []listRow
+}
+
+// listRow is one backup of a cluster.
+type listRow struct {
+	*catalog.Entry
+	cluster hbackup.ClusterName
+	problem *errorDetails // why the record could not be read
+}
+
+// began is when the run started; of a record that cannot be read, the id says so.
+func (r listRow) began() time.Time {
+	if r.Unreadable != nil && r.Started.IsZero() {
+		at, _ := r.ID.Time() // the zero time shows an entry that nothing is known of
+		return at
+	}
+	return r.Started
 }
 
 type unreachableDocument struct {
@@ -153,19 +179,17 @@ type unreachableDocument struct {
 }
 
 func (d *listDocument) add(s *session, cl *config.Cluster, h catalog.History, f listFilter) {
-	for _, e := range h.Entries {
+	d.rows = slices.Grow(d.rows, len(h.Entries))
+	for i := range h.Entries {
+		e := &h.Entries[i]
 		if !f.wants(e) {
 			continue
 		}
-		run := newRun(e.Run, e.Place)
-		run.Cluster = cl.Name
+		row := listRow{Entry: e, cluster: cl.Name}
 		if e.Unreadable != nil {
-			run.Error = &s.errorsOf(e.Unreadable)[0]
-			if run.started, _ = e.ID.Time(); run.Started == "" {
-				run.Started = hbackup.FormatTime(run.started)
-			}
+			row.problem = &s.errorsOf(e.Unreadable)[0]
 		}
-		d.Backups = append(d.Backups, run)
+		d.rows = append(d.rows, row)
 	}
 	var names []string
 	for name := range h.Unreachable {
@@ -179,7 +203,20 @@ func (d *listDocument) add(s *session, cl *config.Cluster, h catalog.History, f 
 }
 
 func (d *listDocument) sort() {
-	slices.SortStableFunc(d.Backups, func(a, b runDocument) int { return strings.Compare(string(a.Backup), string(b.Backup)) })
+	slices.SortStableFunc(d.rows, func(a, b listRow) int { return strings.Compare(string(a.ID), string(b.ID)) })
+}
+
+// describe makes the form for programs.
+func (d *listDocument) describe() {
+	d.Backups = make([]runDocument, len(d.rows))
+	for i, r := range d.rows {
+		run := newRun(r.Run, r.Place)
+		run.Cluster, run.Error = r.cluster, r.problem
+		if run.Started == "" {
+			run.Started = hbackup.FormatTime(r.began())
+		}
+		d.Backups[i] = run
+	}
 }
 
 // err says that the list is not whole. When nothing at all could be read, the
@@ -187,15 +224,15 @@ func (d *listDocument) sort() {
 func (d listDocument) err() error {
 	if len(d.Unreachable) > 0 {
 		u := d.Unreachable[0]
-		if len(d.Backups) == 0 {
+		if len(d.rows) == 0 {
 			return u.err
 		}
 		return hbackup.Errorf("list backups", "", hbackup.KindPartial, "%s could not be read: %s", u.Location, u.Error.Message).
 			WithHint("the backups of the other locations are shown")
 	}
-	for _, b := range d.Backups {
-		if b.Error != nil {
-			return hbackup.Errorf("list backups", "", hbackup.KindPartial, "the record of %s could not be read: %s", b.Backup, b.Error.Message).
+	for _, r := range d.rows {
+		if r.problem != nil {
+			return hbackup.Errorf("list backups", "", hbackup.KindPartial, "the record of %s could not be read: %s", r.ID, r.problem.Message).
 				WithHint("the other backups are shown")
 		}
 	}
@@ -218,28 +255,37 @@ func (d listDocument) lines() ([]part, any) {
 func (d listDocument) table(now nowFunc) []*ui.Table {
 	t := ui.NewTable(ui.Column{Name: "backup"}, ui.Column{Name: "cluster"}, ui.Column{Name: "location"}, ui.Column{Name: "state"},
 		ui.Column{Name: "started"}, ui.Column{Name: "took"}, ui.Column{Name: "size", Align: ui.Right}, ui.Column{Name: "copied", Align: ui.Right}, ui.Column{Name: "tables"})
-	for _, b := range d.Backups {
+	at := now()
+	t.Grow(len(d.rows))
+	for _, r := range d.rows {
 		took, size, copied := "-", "-", "-"
-		if b.Finished != "" {
-			took, size, copied = hbackup.FormatDuration(b.finished.Sub(b.started)), ui.Bytes(b.Bytes), ui.Bytes(b.CopiedBytes)
+		if !r.Finished.IsZero() {
+			var added int64
+			for i := range r.Tables {
+				added += r.Tables[i].CopiedBytes
+			}
+			took, size, copied = hbackup.FormatDuration(r.Finished.Sub(r.Started)), ui.Bytes(r.TotalsOf().Bytes), ui.Bytes(added)
 		}
-		state := string(b.State)
-		if b.Error != nil {
+		state := string(r.State)
+		if r.problem != nil {
 			state = "unreadable"
 		}
-		t.Row(string(b.Backup), string(b.Cluster), b.Location, state, ui.Time(b.started, now()), took, size, copied, b.tableWords())
+		t.Row(string(r.ID), string(r.cluster), r.Place, state, ui.Time(r.began(), at), took, size, copied, tableWords(r.Tables))
 	}
 	return []*ui.Table{t}
 }
 
 // tableWords names the tables of a run, or counts them when they are many.
-func (d runDocument) tableWords() string {
-	if len(d.Tables) > 3 {
-		return ui.Plural(len(d.Tables), "table", "tables")
+func tableWords(tables []catalog.TableRun) string {
+	if len(tables) > 3 {
+		return ui.Plural(len(tables), "table", "tables")
 	}
-	var names []string
-	for _, t := range d.Tables {
-		names = append(names, t.Table.String())
+	var b strings.Builder
+	for i := range tables {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(tables[i].Table.String())
 	}
-	return strings.Join(names, ", ")
+	return b.String()
 }

@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,14 +27,26 @@ type Column struct {
 type Table struct {
 	columns []Column
 	rows    [][]string
+	cells   []string // room for rows to come
 }
 
 // NewTable makes an empty table.
 func NewTable(columns ...Column) *Table { return &Table{columns: columns} }
 
+// Grow makes room for that many more rows.
+func (t *Table) Grow(rows int) {
+	t.rows = slices.Grow(t.rows, rows)
+	t.cells = make([]string, rows*len(t.columns))
+}
+
 // Row adds a row. Missing cells are empty; more cells than columns are a bug.
 func (t *Table) Row(cells ...string) {
-	row := make([]string, len(t.columns))
+	n := len(t.columns)
+	if len(t.cells) < n {
+		t.cells = make([]string, n)
+	}
+	row := t.cells[:n:n]
+	t.cells = t.cells[n:]
 	for i, c := range cells {
 		row[i] = OneLine(c)
 	}
@@ -53,27 +67,33 @@ func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	}
 	lines = append(lines, t.rows...)
 	widths := make([]int, len(t.columns))
+	size := 0
 	for _, line := range lines {
 		for i, cell := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			size += len(cell)
 		}
 	}
-	var b strings.Builder
+	widest := slices.Max(append(widths, 0))
+	for _, width := range widths {
+		size += len(lines) * (width + 2) // more than enough
+	}
+	b := make([]byte, 0, size)
+	spaces := strings.Repeat(" ", widest+2)
 	for _, line := range lines {
-		var l strings.Builder
 		for i, cell := range line {
 			if i > 0 {
-				l.WriteString("  ")
+				b = append(b, spaces[:2]...)
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			pad := spaces[:widths[i]-utf8.RuneCountInString(cell)]
 			if t.columns[i].Align == Right {
-				l.WriteString(pad + cell)
+				b = append(append(b, pad...), cell...)
 			} else {
-				l.WriteString(cell + pad)
+				b = append(append(b, cell...), pad...)
 			}
 		}
-		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+		b = append(bytes.TrimRight(b, " "), '\n')
 	}
-	n, err := io.WriteString(w, b.String())
+	n, err := w.Write(b)
 	return int64(n), err
 }

@@ -30,7 +30,9 @@ func Bytes(n int64) string {
 		value /= 1024
 		unit++
 	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[unit-1])
+	var room [16]byte
+	b := strconv.AppendFloat(room[:0], value, 'f', 1, 64)
+	return string(append(b, ' ', "KMGTPE"[unit-1], 'i', 'B'))
 }
 
 // Count gives a number with a comma between thousands: "1,234,567".
@@ -64,7 +66,10 @@ func Time(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return t.UTC().Format("2006-01-02 15:04:05Z") + " (" + Age(t, now) + ")"
+	var room [64]byte
+	b := t.UTC().AppendFormat(room[:0], "2006-01-02 15:04:05Z")
+	b = append(append(b, " ("...), Age(t, now)...)
+	return string(append(b, ')'))
 }
 
 // Age says how long ago t was, or how far ahead it is.
@@ -84,7 +89,8 @@ func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d >= day:
-		return fmt.Sprintf("%dd%02dh", d/day, (d%day)/time.Hour)
+		hours := int64(d % day / time.Hour)
+		return strconv.FormatInt(int64(d/day), 10) + "d" + string([]byte{'0' + byte(hours/10), '0' + byte(hours%10)}) + "h"
 	case d >= time.Minute:
 		return hbackup.FormatDuration(d)
 	}
@@ -94,6 +100,9 @@ func span(d time.Duration) string {
 // OneLine makes outside text safe for a terminal and a log: control characters
 // and line ends become spaces, runs of spaces one.
 func OneLine(s string) string {
+	if isPlain(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) {
 			return ' '
@@ -101,4 +110,18 @@ func OneLine(s string) string {
 		return r
 	}, strings.ToValidUTF8(s, "�"))
 	return strings.Join(strings.Fields(s), " ")
+}
+
+// isPlain reports whether a text is one safe line as it is: printable ASCII, with
+// single spaces between words.
+func isPlain(s string) bool {
+	last := byte(' ')
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c > '~' || c == ' ' && last == ' ' {
+			return false
+		}
+		last = c
+	}
+	return last != ' ' || s == ""
 }

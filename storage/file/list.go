@@ -76,24 +76,25 @@ func (s *Store) list(l *listing) error {
 
 // walk lists the directory d, whose keys all start with at.
 func (l *listing) walk(d dir, at string) error {
-	names, err := l.names(d, at)
+	paths, err := l.paths(d, at)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, path := range paths {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
+		name := path[len(at):]
 		folder, isFolder := strings.CutSuffix(name, "/")
 		switch {
-		case isFolder && l.gives(at+name):
-			err = l.done(storage.Object{Key: storage.Key(at + name)})
+		case isFolder && l.gives(path):
+			err = l.done(storage.Object{Key: storage.Key(path)})
 		case isFolder:
-			err = l.into(d, folder, at+name)
+			err = l.into(d, folder, path)
 		case l.namesOnly:
-			err = l.done(storage.Object{Key: storage.Key(at + name), Size: -1})
+			err = l.done(storage.Object{Key: storage.Key(path), Size: -1})
 		default:
-			err = l.give(d, name, storage.Key(at+name))
+			err = l.give(d, name, storage.Key(path))
 		}
 		if err != nil {
 			return err
@@ -136,26 +137,27 @@ func (l *listing) done(o storage.Object) error {
 	return nil
 }
 
-// names gives the names in d that the listing may need, sorted as their keys
-// are: a directory sorts as its name with the slash, because that is what the
+// paths gives what in d the listing may need, with at before each name, sorted as
+// keys are: a directory sorts as its name with the slash, because that is what the
 // keys in it start with.
-func (l *listing) names(d dir, at string) ([]string, error) {
-	var names []string
+func (l *listing) paths(d dir, at string) ([]string, error) {
+	var paths []string
 	for {
 		entries, err := d.ReadDir(1000)
+		paths = slices.Grow(paths, len(entries))
 		for _, e := range entries {
-			name := e.Name()
+			name, slash := e.Name(), ""
 			switch {
 			case at == "" && reserved(name) || isSillyRename(name):
 				continue
 			case e.IsDir():
-				name += "/"
+				slash = "/"
 			case !e.Type().IsRegular():
 				continue
 			}
-			path := at + name
-			if l.wants(path) && storage.Key(strings.TrimSuffix(path, "/")).Validate() == nil {
-				names = append(names, path[len(at):])
+			path := at + name + slash
+			if l.wants(path) && storage.Key(path[:len(at)+len(name)]).Validate() == nil {
+				paths = append(paths, path)
 			}
 		}
 		if err == io.EOF || errors.Is(err, unix.ENOENT) {
@@ -165,8 +167,8 @@ func (l *listing) names(d dir, at string) ([]string, error) {
 			return nil, err
 		}
 	}
-	slices.Sort(names)
-	return names, nil
+	slices.Sort(paths)
+	return paths, nil
 }
 
 // wants reports whether a key, or keys below a directory with its slash, can be
