@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"hbackup"
@@ -60,7 +59,7 @@ const (
 
 // files carries out a plan and gives every file of the image.
 func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Image, mob *mobFiles, p plan) (files []catalog.File, d done, err error) {
-	files = slices.Concat(p.reuse, p.adopt)
+	files = append(p.reuse, p.adopt...)
 	all := bytesOf(p.copy) + bytesOf(p.recheck) + bytesOf(p.replace)
 	for _, f := range files {
 		all += f.Size

@@ -7,6 +7,7 @@ import (
 
 	"hbackup"
 	"hbackup/catalog"
+	"hbackup/hbase/snapshot"
 	"hbackup/storage"
 )
 
@@ -51,14 +52,14 @@ func (p *planner) borrow(ctx context.Context, l *lender, owner hbackup.TableName
 	if l.lost.Load() {
 		return needs, nil
 	}
-	lent := map[string]bool{}
+	lent := map[snapshot.Target]bool{}
 	settle := func(f found, named *catalog.File) error {
 		switch judge(f.need, f.stored, named) {
 		case reuse:
 			out.reuse = append(out.reuse, at(l.id(), named))
-			lent[f.path] = true
+			lent[f.target] = true
 		case conflict:
-			p.log.Warn("the cluster's file is not as an image in an earlier location says; it is copied", "file", f.path, "location", l.name, "cluster", f.size, "image", named.Size)
+			p.log.Warn("the cluster's file is not as an image in an earlier location says; it is copied", "file", f.key(), "location", l.name, "cluster", f.size, "image", named.Size)
 		}
 		return nil
 	}
@@ -74,7 +75,7 @@ func (p *planner) borrow(ctx context.Context, l *lender, owner hbackup.TableName
 		return needs, nil
 	}
 	for i := range needs {
-		if !lent[needs[i].path] {
+		if !lent[needs[i].target] {
 			missing = append(missing, needs[i])
 		}
 	}

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"slices"
-	"strings"
 
 	"hbackup"
 	"hbackup/catalog"
@@ -16,10 +15,9 @@ import (
 type need struct {
 	target snapshot.Target
 	size   int64
-	path   string // target.ArchivePath(), which listings are in the order of
 }
 
-func (n need) key() storage.Key { return storage.Key(n.path) }
+func (n need) key() storage.Key { return storage.Key(n.target.ArchivePath()) }
 
 func (n need) file() catalog.File {
 	t := n.target
@@ -98,11 +96,11 @@ func needsOf(m *snapshot.Manifest) ([]need, error) {
 	}
 	out := make([]need, 0, count)
 	for t, size := range targets {
-		out = append(out, need{t, size, t.ArchivePath()})
+		out = append(out, need{t, size})
 	}
-	byPath := func(a, b need) int { return strings.Compare(a.path, b.path) }
-	if !slices.IsSortedFunc(out, byPath) {
-		slices.SortFunc(out, byPath)
+	byKey := func(a, b need) int { return catalog.CompareTargets(&a.target, &b.target) }
+	if !slices.IsSortedFunc(out, byKey) {
+		slices.SortFunc(out, byKey)
 	}
 	return out, nil
 }
@@ -134,6 +132,6 @@ func bytesOf(needs []need) (sum int64) {
 
 // conflictOf says that the cluster's file is not what an image says.
 func conflictOf(n need, named *catalog.File) error {
-	return hbackup.Errorf("plan", n.path, hbackup.KindConflict, "the cluster's file has %d bytes; an image says that the file of this name has %d", n.size, named.Size).
+	return hbackup.Errorf("plan", string(n.key()), hbackup.KindConflict, "the cluster's file has %d bytes; an image says that the file of this name has %d", n.size, named.Size).
 		WithHint("a store file never changes, so one of the two is damaged: look at the cluster's (hdfs fsck, hbase hfile -m) and at the location's (hbackup verify). Once a compaction has replaced the file on the cluster the table can be backed up again")
 }

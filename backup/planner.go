@@ -26,6 +26,7 @@ type planner struct {
 	proof func(found) int64
 	log   *slog.Logger
 
+	needed    int
 	witnesses map[source]*witness
 }
 
@@ -44,6 +45,7 @@ type found struct {
 // plan compares the needs, which are in the order of their keys, with the locations.
 func (p *planner) plan(ctx context.Context, needs []need) (plan, error) {
 	var out plan
+	p.needed = len(needs)
 	err := byOwner(needs, func(owner hbackup.TableName, needs []need) error {
 		missing, err := p.own(ctx, owner, needs, &out)
 		for _, l := range p.lenders {
@@ -68,6 +70,9 @@ func (p *planner) own(ctx context.Context, owner hbackup.TableName, needs []need
 	settle := func(f found, named *catalog.File) error {
 		switch judge(f.need, f.stored, named) {
 		case reuse:
+			if out.reuse == nil { // mostly all of them
+				out.reuse = make([]catalog.File, 0, p.needed)
+			}
 			out.reuse = append(out.reuse, at("", named))
 		case replace:
 			out.replace = append(out.replace, f.need)

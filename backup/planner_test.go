@@ -123,7 +123,7 @@ func fileAt(owner hbackup.TableName, n int) catalog.File {
 
 func needOf(f catalog.File) need {
 	t := snapshot.Target{Table: f.Table, Region: f.Region, Family: f.Family, File: f.Name}
-	return need{t, f.Size, t.ArchivePath()}
+	return need{t, f.Size}
 }
 
 // world of one random history: two tables, one of which may be a clone, backed up
@@ -259,17 +259,17 @@ func (p *past) told(m *model, table hbackup.TableName, n need) (s says) {
 	tables := []hbackup.TableName{table, n.target.Table}
 	for _, t := range tables {
 		if a := m.newest(t); a != nil && s.first == nil {
-			if f := a.names(n.path); f != nil && f.Location == "" {
+			if f := a.names(string(n.key())); f != nil && f.Location == "" {
 				s.first = f
 			}
 		}
 		if a := p.here.newest(t); a != nil && m != p.here && s.first == nil {
-			if f := a.names(n.path); f != nil && f.Location == m.name {
+			if f := a.names(string(n.key())); f != nil && f.Location == m.name {
 				s.first = f
 			}
 		}
 		for _, a := range m.albums[t] {
-			if f := a.names(n.path); f != nil && f.Location == "" {
+			if f := a.names(string(n.key())); f != nil && f.Location == "" {
 				s.any = f
 			}
 		}
@@ -299,7 +299,7 @@ func (p *past) hold(table hbackup.TableName, needs []need, out plan, err error, 
 	}
 	for list, files := range map[string][]need{"copy": out.copy, "replace": out.replace, "recheck": out.recheck} {
 		for _, n := range files {
-			if err := note(list, n.path, catalog.File{}); err != nil {
+			if err := note(list, string(n.key()), catalog.File{}); err != nil {
 				return err
 			}
 		}
@@ -312,7 +312,7 @@ func (p *past) hold(table hbackup.TableName, needs []need, out plan, err error, 
 	conflicts := false
 	for _, n := range needs {
 		s := p.told(p.here, table, n)
-		stored, there := p.here.objects[n.path]
+		stored, there := p.here.objects[string(n.key())]
 		word := s.first
 		if there && word == nil && (thorough || n.size >= 0 && stored != n.size) {
 			word = s.any
@@ -324,12 +324,12 @@ func (p *past) hold(table hbackup.TableName, needs []need, out plan, err error, 
 		if err != nil {
 			continue
 		}
-		o := got[n.path]
+		o := got[string(n.key())]
 		want := []string{"copy"}
 		switch {
 		case !there && borrows:
 			old := p.told(p.old, table, n)
-			lent, has := p.old.objects[n.path]
+			lent, has := p.old.objects[string(n.key())]
 			fits := func(f *catalog.File) bool {
 				return has && f != nil && lent == f.Size && (n.size < 0 || n.size == f.Size)
 			}
@@ -340,13 +340,13 @@ func (p *past) hold(table hbackup.TableName, needs []need, out plan, err error, 
 				want = []string{"reuse", "copy"} // as it was worth
 			}
 			if o.list == "reuse" && o.file.Location != p.old.name {
-				return fmt.Errorf("%s is reused, and not from the earlier location: %+v", n.path, o.file)
+				return fmt.Errorf("%s is reused, and not from the earlier location: %+v", string(n.key()), o.file)
 			}
 		case !there:
 		case word != nil && stored == word.Size:
 			want = []string{"reuse"}
 			if o.file.Location != "" {
-				return fmt.Errorf("%s is said to lie elsewhere: %+v", n.path, o.file)
+				return fmt.Errorf("%s is said to lie elsewhere: %+v", string(n.key()), o.file)
 			}
 		case word != nil:
 			want = []string{"replace"}
@@ -359,12 +359,12 @@ func (p *past) hold(table hbackup.TableName, needs []need, out plan, err error, 
 			}
 		}
 		if !slices.Contains(want, o.list) {
-			return fmt.Errorf("%s: %q and not %q (needed %d, stored %d %v, images %+v)", n.path, o.list, want, n.size, stored, there, s)
+			return fmt.Errorf("%s: %q and not %q (needed %d, stored %d %v, images %+v)", string(n.key()), o.list, want, n.size, stored, there, s)
 		}
-		if o.list == "reuse" && (o.file.Digest != p.live[table][n.path].Digest || o.file.Size != p.live[table][n.path].Size) {
-			return fmt.Errorf("%s is reused as %+v", n.path, o.file)
+		if o.list == "reuse" && (o.file.Digest != p.live[table][string(n.key())].Digest || o.file.Size != p.live[table][string(n.key())].Size) {
+			return fmt.Errorf("%s is reused as %+v", string(n.key()), o.file)
 		}
-		delete(got, n.path)
+		delete(got, string(n.key()))
 	}
 	switch {
 	case conflicts && hbackup.IsKind(err, hbackup.KindConflict):

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"cmp"
 	"iter"
 
 	"hbackup/catalog"
@@ -11,7 +10,7 @@ import (
 // stream goes along an ascending sequence for somebody who looks for files in the
 // same order. It holds one element at a time.
 type stream[T any] struct {
-	compare func(T, *need) int
+	compare func(*T, *need) int
 	next    func() (T, error, bool)
 	stop    func()
 	head    T
@@ -27,7 +26,7 @@ const (
 	streamEnd
 )
 
-func newStream[T any](seq iter.Seq2[T, error], compare func(T, *need) int) *stream[T] {
+func newStream[T any](seq iter.Seq2[T, error], compare func(*T, *need) int) *stream[T] {
 	s := &stream[T]{compare: compare}
 	s.next, s.stop = iter.Pull2(seq)
 	return s
@@ -43,7 +42,7 @@ func (s *stream[T]) seek(n *need) *T {
 		if s.state == streamEnd {
 			return nil
 		}
-		switch c := s.compare(s.head, n); {
+		switch c := s.compare(&s.head, n); {
 		case c == 0:
 			return &s.head
 		case c > 0:
@@ -64,13 +63,10 @@ func (s *stream[T]) draw() {
 
 // objectsOf goes along a listing.
 func objectsOf(seq iter.Seq2[storage.Object, error]) *stream[storage.Object] {
-	return newStream(seq, func(o storage.Object, n *need) int { return cmp.Compare(string(o.Key), n.path) })
+	return newStream(seq, func(o *storage.Object, n *need) int { return catalog.CompareKey(o.Key, &n.target) })
 }
 
 // filesOf goes along the files of an image.
 func filesOf(seq iter.Seq2[catalog.File, error]) *stream[catalog.File] {
-	return newStream(seq, func(f catalog.File, n *need) int {
-		t := &n.target
-		return catalog.CompareFiles(f, catalog.File{Table: t.Table, Region: t.Region, Family: t.Family, Name: t.File})
-	})
+	return newStream(seq, func(f *catalog.File, n *need) int { return catalog.CompareFile(f, &n.target) })
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"hbackup"
+	"hbackup/hbase/snapshot"
 	"hbackup/storage"
 )
 
@@ -29,9 +31,52 @@ func (f *File) validate() error {
 
 // CompareFiles orders files as their keys are ordered, without building the keys.
 // It is the order of Image.Files, so the one for every search in them.
-func CompareFiles(a, b File) int {
-	return cmp.Or(compareSegment(a.Table.Namespace, b.Table.Namespace), compareSegment(a.Table.Qualifier, b.Table.Qualifier),
-		cmp.Compare(a.Region, b.Region), compareSegment(string(a.Family), string(b.Family)), cmp.Compare(a.Name, b.Name))
+func CompareFiles(a, b File) int { return compareFiles(&a, &b) }
+
+func compareFiles(a, b *File) int {
+	return comparePaths(&a.Table, &b.Table, a.Region, b.Region, a.Family, b.Family, a.Name, b.Name)
+}
+
+// CompareTargets orders what a snapshot names in the same way.
+func CompareTargets(a, b *snapshot.Target) int {
+	return comparePaths(&a.Table, &b.Table, a.Region, b.Region, a.Family, b.Family, a.File, b.File)
+}
+
+// CompareFile compares a file of an image with one that a snapshot names.
+func CompareFile(f *File, t *snapshot.Target) int {
+	return comparePaths(&f.Table, &t.Table, f.Region, t.Region, f.Family, t.Family, f.Name, t.File)
+}
+
+// CompareKey compares the key of an object with that of a file that a snapshot names.
+func CompareKey(key storage.Key, t *snapshot.Target) int {
+	rest := string(key)
+	for _, part := range [...]string{archivePrefix, t.Table.Namespace, "/", t.Table.Qualifier, "/", string(t.Region), "/", string(t.Family), "/", t.File} {
+		n := min(len(rest), len(part))
+		if c := cmp.Compare(rest[:n], part[:n]); c != 0 {
+			return c
+		}
+		if n < len(part) {
+			return -1
+		}
+		rest = rest[n:]
+	}
+	return min(len(rest), 1)
+}
+
+func comparePaths(at, bt *hbackup.TableName, ar, br hbackup.EncodedRegion, af, bf hbackup.Family, an, bn string) int {
+	if at.Namespace != bt.Namespace {
+		return compareSegment(at.Namespace, bt.Namespace)
+	}
+	if at.Qualifier != bt.Qualifier {
+		return compareSegment(at.Qualifier, bt.Qualifier)
+	}
+	if ar != br {
+		return cmp.Compare(ar, br)
+	}
+	if af != bf {
+		return compareSegment(string(af), string(bf))
+	}
+	return cmp.Compare(an, bn)
 }
 
 // before reports whether f comes before g.
@@ -39,7 +84,7 @@ func (f *File) before(g *File) bool {
 	if sameGroup(f, g) {
 		return f.Name < g.Name
 	}
-	return CompareFiles(*f, *g) < 0
+	return compareFiles(f, g) < 0
 }
 
 func sameGroup(a, b *File) bool {

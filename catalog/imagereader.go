@@ -218,12 +218,17 @@ func (r *ImageReader) FilesIn(prefix string) iter.Seq2[File, error] {
 				yield(File{}, err)
 				return
 			}
+			key, shared := "", 0
 			for i := range files {
 				if err := c.next(&files[i]); err != nil {
 					yield(File{}, err)
 					return
 				}
-				key := string(files[i].Key())
+				// Within a group the keys differ in the name alone, at the end.
+				if i == 0 || !sameGroup(&files[i-1], &files[i]) || len(prefix) > shared {
+					key = string(files[i].Key())
+					shared = len(key) - len(files[i].Name)
+				}
 				switch {
 				case strings.HasPrefix(key, prefix):
 					if !yield(files[i], nil) {
@@ -338,6 +343,7 @@ func appendFiles(to []File, pb *imagepb.Block) ([]File, error) {
 	regions := hex.EncodeToString(pb.Regions)
 	names := hex.EncodeToString(pb.Names)
 	other := pb.OtherNames
+	good := map[[2]int]bool{}
 	all := slices.Grow(to, n)[:len(to)+n]
 	files := all[len(to):]
 	next := 0
@@ -348,8 +354,12 @@ func appendFiles(to []File, pb *imagepb.Block) ([]File, error) {
 		}
 		group := File{Table: tables[t], Family: hbackup.Family(pb.Families[fam]), Region: hbackup.EncodedRegion(regions[32*reg : 32*reg+32])}
 		group.Name = aHexName
-		if err := group.validate(); err != nil {
-			return nil, err
+		// A region made of 16 bytes is good, so table and family are looked at once.
+		if pair := [2]int{t, fam}; !good[pair] {
+			if err := group.validate(); err != nil {
+				return nil, err
+			}
+			good[pair] = true
 		}
 		for range count {
 			f := &files[next]

@@ -84,7 +84,7 @@ func (w *ImageWriter) Add(f File) error {
 		return err
 	}
 	if w.added.Files > 0 {
-		switch c := CompareFiles(w.last, f); {
+		switch c := compareFiles(&w.last, &f); {
 		case c == 0:
 			return fmt.Errorf("the file %s is listed twice", f.Key())
 		case c > 0:
