@@ -276,8 +276,22 @@ func (w *world) run(id string, store storage.Store, tables ...hbackup.TableName)
 
 func (w *world) folder() storage.Store { return prefixed.New(w.store, "prod") }
 
-// images gives every committed image and fails when one does not verify.
+// images gives every committed image and fails when one does not verify, or has not
+// all files that its table has.
 func (w *world) images(t *testing.T) []catalog.Found {
+	t.Helper()
+	all := w.verified(t)
+	for _, f := range all {
+		im, err := catalog.ReadImage(context.Background(), f.Place.Store, f.Table, f.ID)
+		if err != nil || im.Totals.Files != len(w.tables[f.Table].files) || im.Totals.Cells <= 0 {
+			t.Fatalf("the image holds %+v, the table has %d files (%v)", im.Totals, len(w.tables[f.Table].files), err)
+		}
+	}
+	return all
+}
+
+// verified gives every committed image and fails when one does not verify.
+func (w *world) verified(t *testing.T) []catalog.Found {
 	t.Helper()
 	ctx, place := context.Background(), catalog.Place{Name: "main", Store: w.folder()}
 	var all []catalog.Found
@@ -293,10 +307,6 @@ func (w *world) images(t *testing.T) []catalog.Found {
 		r, err := verify.Images(ctx, []catalog.Found{f}, verify.Options{Concurrency: 2})
 		if err != nil || len(r.Faults) > 0 {
 			t.Fatalf("the committed image %s does not verify: %+v, %v", id, r.Faults, err)
-		}
-		im, err := catalog.ReadImage(ctx, place.Store, tn, id)
-		if err != nil || im.Totals.Files != len(w.tables[tn].files) || im.Totals.Cells <= 0 {
-			t.Fatalf("the image holds %+v, the table has %d files (%v)", im.Totals, len(w.tables[tn].files), err)
 		}
 	}
 	return all
