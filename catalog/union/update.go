@@ -29,7 +29,7 @@ type bounds struct {
 	runs  int   // that wait to be merged
 }
 
-var usual = bounds{lists: 1024, bytes: 128 << 20, runs: 64}
+var usual = bounds{lists: 256, bytes: 64 << 20, runs: 48}
 
 const (
 	perFile = 200 // bytes of a file in memory
