@@ -154,7 +154,7 @@ func isDamage(err error) bool {
 // openEntry describes a run that had no record when the records were listed:
 // running while its lease is live, failed otherwise, unless it was committed since.
 func openEntry(ctx context.Context, p Place, j Job) (Entry, error) {
-	e := Entry{Place: p.Name, Run: Run{Format: j.Format, ID: j.Backup, Request: j.Request, Cluster: j.Cluster, State: StateFailed, Started: j.Created, Host: j.Host, Writer: j.Writer}}
+	e := Entry{Place: p.Name, Run: Run{Format: j.Format, ID: j.Backup, Request: j.Request, Cluster: j.Cluster, State: StateFailed, Started: j.Created, Host: j.Host, Writer: j.Writer, Selection: j.Selection}}
 	for _, t := range j.Tables {
 		e.Tables = append(e.Tables, TableRun{Table: t})
 	}

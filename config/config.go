@@ -56,6 +56,8 @@ type Cluster struct {
 	Target    LocationName   `key:"target" required:"true" doc:"The location that new backups are written to." example:"main"`
 	History   []LocationName `key:"history" doc:"Locations that still hold backups; they are read, and no new backup is written to them. The target may be among them, so that changing the target is the only change." example:"[old]"`
 
+	MaxAge time.Duration `key:"max_age" min:"1m" max:"8760h" doc:"How long ago the newest restorable moment of a table may be before info calls the table late: the time between two backups and how long one takes. Without it no table is late." example:"26h"`
+
 	SnapshotTTL      time.Duration `key:"snapshot_ttl" default:"72h" min:"10m" max:"8760h" doc:"How long HBase keeps a snapshot of ours if nobody deletes it, for the case that hbackup and its host are gone for good."`
 	OperationTimeout time.Duration `key:"operation_timeout" default:"30m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
 }

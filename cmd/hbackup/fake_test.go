@@ -11,6 +11,7 @@ import (
 	"hbackup/backup"
 	"hbackup/bench"
 	"hbackup/catalog"
+	"hbackup/catalog/union"
 	"hbackup/catalog/verify"
 	"hbackup/check"
 	"hbackup/config"
@@ -60,6 +61,7 @@ type fake struct {
 	done     bool // the request had reached its end before
 	err      error
 	history  catalog.History
+	stored   map[string]storedSizes
 	report   verify.Report
 	items    []check.Item
 	target   check.TargetReport
@@ -121,6 +123,14 @@ func (f *fake) History(context.Context, *config.Cluster) (catalog.History, error
 	return f.history, f.err
 }
 
+func (f *fake) Info(_ context.Context, _ *config.Cluster, sizes bool) (clusterState, error) {
+	state := clusterState{history: f.history}
+	if sizes {
+		state.stored = f.stored
+	}
+	return state, f.err
+}
+
 func (f *fake) FindBackup(_ context.Context, clusters []*config.Cluster, id hbackup.BackupID) (foundBackup, error) {
 	if id != f.run.ID {
 		return foundBackup{}, hbackup.Errorf("find backup", string(id), hbackup.KindNotFound, "no location of %s has it", clusterWords(clusters)).
@@ -174,6 +184,20 @@ func (f *fake) BenchCommitter(ctx context.Context, _ *config.Location, o bench.O
 	return all, nil
 }
 
+// completeHistory is a history in which all is well.
+func completeHistory() catalog.History {
+	return catalog.History{Entries: []catalog.Entry{{Place: "main", Run: completeRun()}}}
+}
+
+// storedInMain is what the location main may store for the complete run.
+func storedInMain() map[string]storedSizes {
+	return map[string]storedSizes{"main": {all: union.Totals{Files: 2345, Bytes: 7 << 30, SharedFiles: 1200, SharedBytes: 4 << 30},
+		tables: map[hbackup.TableName]union.Totals{
+			orders:    {Files: 2344, Bytes: 7<<30 - 1000, SharedFiles: 1200, SharedBytes: 4 << 30},
+			customers: {Files: 1, Bytes: 1000},
+		}}}
+}
+
 // fakes are the services that scripts and golden tests choose from.
 var fakes = map[string]*fake{
 	"good": {
@@ -196,6 +220,9 @@ var fakes = map[string]*fake{
 			{Name: "create if absent", Status: check.OK, Detail: "3 cases"},
 		}},
 	},
+	"well": {history: completeHistory(), stored: storedInMain()},
+	"unknown sizes": {history: completeHistory(), stored: map[string]storedSizes{
+		"main": {err: hbackup.Errorf("read image", "s3://bucket/prod/images/x.image", hbackup.KindCorrupt, "it was cut short")}}},
 	"done":    {run: completeRun(), done: true},
 	"partial": {run: partialRun()},
 	"failed": {

@@ -87,6 +87,12 @@ func TestResults(t *testing.T) {
 		{"describe", "partial", exitDone, []string{"describe", id}},
 		{"describe-image", "good", exitDone, []string{"describe", image}},
 		{"describe-running", "running", exitDone, []string{"describe", id}},
+		{"info", "well", exitDone, []string{"info", "--cluster", "prod"}},
+		{"info-late", "well", exitPartial, []string{"info", "--cluster", "prod", "--set", "clusters.prod.max_age=1h"}},
+		{"info-not-well", "good", exitPartial, []string{"info", "--cluster", "prod", "--no-sizes"}},
+		{"info-unreachable", "damaged", exitPartial, []string{"info"}},
+		{"info-unknown-sizes", "unknown sizes", exitPartial, []string{"info", "--cluster", "prod"}},
+		{"info-empty", "empty", exitPartial, []string{"info", "--cluster", "prod"}},
 		{"restore", "good", exitDone, []string{"restore", id, "--table", "ns:orders", "--as", "ns:orders_r", "--request-id", "r2"}},
 		{"restore-done", "done", exitDone, []string{"restore", image, "--as", "ns:orders_r", "--request-id", "r2"}},
 		{"verify", "good", exitDone, []string{"verify", id}},
@@ -151,7 +157,7 @@ func wellFormed(t *testing.T, form string, code exitCode, out string) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, verb := range []string{"", "backup", "list", "describe", "restore", "verify", "check", "target", "target validate", "bench", "bench committer", "config", "config show", "config validate", "version"} {
+	for _, verb := range []string{"", "backup", "list", "describe", "info", "restore", "verify", "check", "target", "target validate", "bench", "bench committer", "config", "config show", "config validate", "version"} {
 		name := strings.ReplaceAll(verb, " ", "-")
 		if name == "" {
 			name = "hbackup"

@@ -32,18 +32,26 @@ func (w *world) readable(ctx context.Context, cl *config.Cluster, loc *config.Lo
 	return p, err
 }
 
+// indexDirectory is where the index is; "" when there shall be none.
+func (w *world) indexDirectory() string {
+	if !w.cfg.Index.Enabled {
+		return ""
+	}
+	if w.cfg.Index.Directory != "" {
+		return w.cfg.Index.Directory
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "" // an account without a home has no cache
+	}
+	return filepath.Join(cache, "hbackup")
+}
+
 // indexOf opens the index of a cluster, once; nil when there shall be none.
 func (w *world) indexOf(name hbackup.ClusterName) *index.Index {
-	dir := w.cfg.Index.Directory
-	if !w.cfg.Index.Enabled {
-		return nil
-	}
+	dir := w.indexDirectory()
 	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return nil // an account without a home has no cache
-		}
-		dir = filepath.Join(cache, "hbackup")
+		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,6 +36,7 @@ type services interface {
 	backupRunner
 	historyReader
 	backupFinder
+	infoReader
 	restoreRunner
 	imageVerifier
 	clusterChecker
@@ -89,6 +90,7 @@ func (p *program) app() *cli.App {
 			p.backupCommand(),
 			p.listCommand(),
 			p.describeCommand(),
+			p.infoCommand(),
 			p.restoreCommand(),
 			p.verifyCommand(),
 			p.checkCommand(),
