@@ -26,11 +26,12 @@ func (n need) file() catalog.File {
 
 // plan says what becomes of each needed file.
 type plan struct {
-	copy    []need         // not in the location
-	replace []need         // in the location, damaged: the cluster's file is put in its place
-	recheck []need         // in the location, but no manifest at hand says with which digest
-	reuse   []catalog.File // in the location, as a committed image says, or in another one that the image shall name
-	adopt   []catalog.File // held by the location, or in it by now, as an earlier try of this image has left them
+	parents []hbackup.ImageID // images that the needs were compared with
+	copy    []need            // not in the location
+	replace []need            // in the location, damaged: the cluster's file is put in its place
+	recheck []need            // in the location, but no manifest at hand says with which digest
+	reuse   []catalog.File    // in the location, as a committed image says, or in another one that the image shall name
+	adopt   []catalog.File    // held by the location, or in it by now, as an earlier try of this image has left them
 }
 
 // takeOver moves to adopt what an earlier try has left, but for files that must be

@@ -57,7 +57,19 @@ func (p *planner) plan(ctx context.Context, needs []need) (plan, error) {
 		out.copy = append(out.copy, missing...)
 		return err
 	})
+	out.parents = p.parents()
 	return out, err
+}
+
+// parents gives the images that were asked first, the newest last.
+func (p *planner) parents() (ids []hbackup.ImageID) {
+	for _, w := range p.witnesses {
+		if w.newest != nil {
+			ids = append(ids, w.refs[w.older].ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // own settles what the target location holds, and gives what it lacks.

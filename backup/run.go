@@ -314,7 +314,7 @@ func (r *run) work(ctx context.Context) (Result, error) {
 func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error) (Result, error) {
 	rec := catalog.Run{ID: r.job.Backup, Request: r.req.ID, Cluster: r.req.Cluster, ClusterID: r.clusterID, HBaseVersion: r.version,
 		State: catalog.StateComplete, Started: r.job.Created, Host: r.opts.Host, Writer: r.opts.Writer, Tables: lines, Selection: r.job.Selection, Gone: r.gone,
-		Committer: string(r.choice.Protocol)}
+		Fence: r.lease.Holder().Generation, Committer: string(r.choice.Protocol)}
 	images := 0
 	for _, l := range lines {
 		if l.Failure == nil {

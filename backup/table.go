@@ -118,6 +118,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	if err != nil {
 		return line, err
 	}
+	im.Parents = p.parents
 	info, manifest, err := snapshotFiles(m, id)
 	if err != nil {
 		return line, err
@@ -137,6 +138,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		return line, err
 	}
 	failpoint.Hit(StepSnapshotWritten)
+	im.Fence = r.lease.Holder().Generation
 	encoded, err := im.Encode()
 	if err != nil {
 		return line, hbackup.E("encode image", string(id), hbackup.KindOther, err)
@@ -194,7 +196,7 @@ func (r *run) describe(ctx context.Context, t hbackup.TableName, id hbackup.Imag
 	}
 	im := &catalog.Image{Files: files, Header: catalog.Header{
 		ID: id, Backup: r.job.Backup, Cluster: r.req.Cluster, ClusterID: r.clusterID, HBaseVersion: r.version,
-		Table: t, Disabled: m.Description.Type == snapshot.TypeDisabled, Namespace: ns,
+		Table: t, Disabled: m.Description.Type == snapshot.TypeDisabled, Namespace: ns, Schema: catalog.SchemaOf(&m.Schema),
 		SnapshotStarted: m.Description.Created, SnapshotFinished: finished, SourceSnapshot: m.Description.Name,
 		Writer: r.opts.Writer,
 	}}

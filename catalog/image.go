@@ -27,6 +27,8 @@ type Header struct {
 	// Namespace is the configuration of the table's name space, so that a
 	// restore elsewhere can make it.
 	Namespace map[string]string `json:"namespace_configuration,omitempty"`
+	// Schema tells of the table's families; nil in images of versions that did not.
+	Schema *Schema `json:"schema,omitempty"`
 	// SnapshotStarted and SnapshotFinished bound the moment of each region's cut,
 	// by the clocks of the master and the name node. Every region's content is
 	// from between the two.
@@ -39,6 +41,12 @@ type Header struct {
 	// Caveat says why a restore would refuse the image, though it is whole: its
 	// regions were in a state that cannot be cloned safely.
 	Caveat *Failure `json:"caveat,omitempty"`
+	// Parents are the newest earlier images, of this table and of those that it was
+	// cloned from, whose files this one was compared with. It needs none of them.
+	Parents []hbackup.ImageID `json:"parents,omitempty"`
+	// Fence is the generation of the run's lease under which the image was committed:
+	// of two processes that had the run one after the other the later one's is greater.
+	Fence int64 `json:"fence,omitempty"`
 	// References are the other locations that hold files of the image. An image
 	// with any needs them to be restored, and is of FormatWithReferences.
 	References []Reference `json:"references,omitempty"`

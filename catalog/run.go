@@ -39,6 +39,9 @@ type Run struct {
 	// Committer is the protocol by which the files became visible, "" in records of
 	// versions that had only one.
 	Committer string `json:"committer,omitempty"`
+	// Fence is the generation of the run's lease under which the record was made; see
+	// Header.Fence.
+	Fence int64 `json:"fence,omitempty"`
 	// Gone are the tables that the last run of the same selection had and this one
 	// has not, because they do not exist any more or the selection changed.
 	Gone []hbackup.TableName `json:"gone,omitempty"`

@@ -47,6 +47,20 @@ func OpenStored(ctx context.Context, s storage.Store, t hbackup.TableName, ref I
 	return r, nil
 }
 
+// ReadHeader reads the head of a committed image, whatever the number of its files.
+func ReadHeader(ctx context.Context, s storage.Store, t hbackup.TableName, id hbackup.ImageID) (Header, error) {
+	key := ImageKey(t, id)
+	o, err := s.Stat(ctx, key)
+	if err != nil {
+		return Header{}, hbackup.E("read image", s.Location().At(key), hbackup.KindOther, err)
+	}
+	r, err := OpenStored(ctx, s, t, ImageRef{id, o.Size})
+	if err != nil {
+		return Header{}, err
+	}
+	return r.Header(), nil
+}
+
 // imageError says of which manifest the error is. What does not come from the store
 // is damage, but for a newer format.
 func imageError(path string, err error) error {

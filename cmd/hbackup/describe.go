@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,6 +18,8 @@ import (
 // none has it.
 type backupFinder interface {
 	FindBackup(context.Context, []*config.Cluster, hbackup.BackupID) (foundBackup, error)
+	// ReadHead reads what the manifest of an image says of all of it.
+	ReadHead(context.Context, catalog.Found) (catalog.Header, error)
 }
 
 // foundBackup is a backup and where it is.
@@ -52,10 +55,12 @@ func (p *program) describeCommand() *cli.Command {
 		ArgsUsage: "ID",
 		Description: `
 Shows the state of a backup, what it holds of each table, and the error of each
-table that failed. ID is that of a backup or of one of its images.`,
+table that failed. ID is that of a backup or of one of its images; of an image the
+families of its table are shown as well.`,
 		UsageText: `
 hbackup describe 20261130T230501.123Z-7f3k2m9q4x
-hbackup describe 20261130T230501.123Z-7f3k2m9q4x -o json`,
+hbackup describe 20261130T230501.123Z-7f3k2m9q4x -o json
+hbackup describe 20261130T230501.123Z-7f3k2m9q4x.0003`,
 		Flags:  []cli.Flag{clusterFlag("`NAME` of the cluster that was backed up (default: look in all)")},
 		Action: p.describe,
 	}
@@ -78,7 +83,15 @@ func (p *program) describe(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.emit(describeDocument{newRun(found.run, found.place.Name)})
+		d := describeDocument{runDocument: newRun(found.run, found.place.Name)}
+		if ref.image != "" {
+			h, err := s.services.ReadHead(ctx, found.image(found.run.Tables[0]))
+			if err != nil {
+				return err
+			}
+			d.Image = newImage(h)
+		}
+		return s.emit(d)
 	})
 }
 
@@ -96,7 +109,41 @@ func (s *session) find(ctx context.Context, name hbackup.ClusterName, ref backup
 }
 
 // describeDocument is the result of describe.
-type describeDocument struct{ runDocument }
+type describeDocument struct {
+	runDocument
+	Image *imageDocument `json:"image,omitempty"` // when one was asked for
+}
+
+// imageDocument is what the manifest of an image says beyond the run's record.
+type imageDocument struct {
+	Disabled  bool              `json:"table_disabled"`
+	Namespace map[string]string `json:"namespace_configuration,omitempty"`
+	Schema    *catalog.Schema   `json:"schema,omitempty"`
+	Parents   []hbackup.ImageID `json:"parents,omitempty"` // earlier images that its files were compared with
+	Fence     int64             `json:"fence,omitempty"`
+}
+
+func newImage(h catalog.Header) *imageDocument {
+	return &imageDocument{h.Disabled, h.Namespace, h.Schema, h.Parents, h.Fence}
+}
+
+// families shows the summary of the schema.
+func (d *imageDocument) families() *ui.Table {
+	t := ui.NewTable(ui.Column{Name: "family"}, ui.Column{Name: "attributes"})
+	for _, f := range d.Schema.Families {
+		var shown []string
+		for _, name := range catalog.SchemaAttributes() {
+			if v, ok := f.Attributes[name]; ok {
+				shown = append(shown, name+"="+v)
+			}
+		}
+		t.Row(string(f.Name), strings.Join(shown, " "))
+	}
+	if d.Schema.MoreFamilies > 0 {
+		t.Row("", "and "+ui.Plural(d.Schema.MoreFamilies, "more family", "more families"))
+	}
+	return t
+}
 
 func (d describeDocument) schema() string { return "hbackup.describe/1" }
 
@@ -113,6 +160,9 @@ func (d describeDocument) table(now nowFunc) []*ui.Table {
 	}
 	if moments := d.moments(); moments != nil {
 		tables = append(tables, moments)
+	}
+	if d.Image != nil && d.Image.Schema != nil {
+		tables = append(tables, d.Image.families())
 	}
 	return tables
 }

@@ -145,6 +145,14 @@ func (f *fake) FindBackup(_ context.Context, clusters []*config.Cluster, id hbac
 	return foundBackup{cl, catalog.Place{Name: "main"}, f.run}, nil
 }
 
+func (f *fake) ReadHead(_ context.Context, i catalog.Found) (catalog.Header, error) {
+	return catalog.Header{ID: i.ID, Table: i.Table, Namespace: map[string]string{"quota": "7"}, Fence: 5,
+		Parents: []hbackup.ImageID{oldID.Image(0)},
+		Schema: &catalog.Schema{MoreFamilies: 2, Families: []catalog.FamilySchema{
+			{Name: "d", Attributes: map[string]string{"VERSIONS": "3", "COMPRESSION": "ZSTD", "BLOOMFILTER": "ROW"}},
+			{Name: "m", Attributes: map[string]string{"IS_MOB": "true"}}}}}, f.err
+}
+
 func (f *fake) Verify(ctx context.Context, _ []catalog.Found, opts verify.Options) (verify.Report, error) {
 	opts.Expect(2, 2048)
 	opts.Done(1, 1024)

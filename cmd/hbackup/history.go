@@ -97,6 +97,11 @@ func (w *world) History(ctx context.Context, cl *config.Cluster) (catalog.Histor
 	return h, context.Cause(ctx)
 }
 
+// ReadHead reads the head of an image's manifest.
+func (w *world) ReadHead(ctx context.Context, f catalog.Found) (catalog.Header, error) {
+	return catalog.ReadHeader(ctx, f.Place.Store, f.Table, f.ID)
+}
+
 // FindBackup asks each location for the record of the backup. A run without a
 // record, because it still works or has died, is looked for in the history.
 func (w *world) FindBackup(ctx context.Context, clusters []*config.Cluster, id hbackup.BackupID) (foundBackup, error) {
