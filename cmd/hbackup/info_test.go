@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ func informed(t *testing.T, maxAge time.Duration, runs ...catalog.Run) clusterIn
 	for i, r := range runs {
 		started := at(time.Duration(i) * time.Hour)
 		r.ID, r.Request, r.Started = hbackup.NewBackupID(started), "nightly", started
+		r.Tables = slices.Clone(r.Tables)
 		for n := range r.Tables {
 			if tr := &r.Tables[n]; tr.Image == "some" {
 				tr.Image, tr.SnapshotStarted = r.ID.Image(n), started.Add(time.Second)
