@@ -16,22 +16,51 @@ import (
 func Local[T any](ctx context.Context, n int, tasks iter.Seq2[T, error], do func(context.Context, T) error) error {
 	parent := ctx
 	g, ctx := errgroup.WithContext(parent)
-	g.SetLimit(max(n, 1))
-	for task, err := range tasks {
-		if err != nil {
-			g.Go(func() error { return err })
-			break
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(func() error {
+	type drawn struct {
+		task T
+		err  error
+	}
+	more := make(chan drawn)
+	// work goes on with the next task in the same goroutine, whose stack has grown by
+	// then to what a task needs.
+	work := func(d drawn) error {
+		for ok := true; ok; d, ok = <-more {
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			return do(ctx, task)
-		})
+			if d.err != nil {
+				return d.err
+			}
+			if err := do(ctx, d.task); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+	workers := 0
+	for task, err := range tasks {
+		if ctx.Err() != nil {
+			break
+		}
+		d := drawn{task, err}
+		select {
+		case more <- d: // somebody waits for it
+		default:
+			if workers < max(n, 1) {
+				workers++
+				g.Go(func() error { return work(d) })
+				break
+			}
+			select {
+			case more <- d:
+			case <-ctx.Done(): // who has failed takes no more
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	close(more)
 	if err := g.Wait(); err != nil {
 		return err
 	}

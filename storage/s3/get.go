@@ -22,7 +22,7 @@ func (s *Store) Stat(ctx context.Context, key storage.Key) (storage.Object, erro
 	if s.c.Checksum == ChecksumCRC64NVME {
 		in.ChecksumMode = types.ChecksumModeEnabled
 	}
-	out, err := s.client.HeadObject(ctx, in)
+	out, err := s.ops.headObject.call(ctx, in)
 	if err != nil {
 		if isMissing(err) {
 			if err := s.checkBucket(ctx); err != nil {

@@ -127,7 +127,7 @@ func isWrongBytes(err error) bool {
 
 func (s *Store) head(ctx context.Context, key storage.Key) (*s3.HeadObjectOutput, error) {
 	name := s.full(string(key))
-	return s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.c.Bucket, Key: &name, ChecksumMode: types.ChecksumModeEnabled})
+	return s.ops.headObject.call(ctx, &s3.HeadObjectInput{Bucket: &s.c.Bucket, Key: &name, ChecksumMode: types.ChecksumModeEnabled})
 }
 
 // DropUpload aborts the multipart upload. One that has become an object is not

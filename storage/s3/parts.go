@@ -267,7 +267,7 @@ func (u *upload) sendOnce(ctx context.Context, part *part, load *payload) (*stri
 	// so that it does not land behind an abort or a completion.
 	ctx, cancel := u.guard(ctx, load)
 	defer cancel()
-	out, err := u.client.UploadPart(load.with(ctx), in, u.unsigned())
+	out, err := u.ops.uploadPart.call(load.with(ctx), in)
 	if err == nil && out.ETag == nil {
 		err = errNoTag
 	}

@@ -124,7 +124,7 @@ func (p *put) putOnce(ctx context.Context, buf []byte) (modified time.Time, agai
 	defer load.release()
 	rctx, cancel := p.guard(ctx, load)
 	defer cancel()
-	out, err := p.client.PutObject(load.with(rctx), p.putInput(buf), p.unsigned())
+	out, err := p.ops.putObject.call(load.with(rctx), p.putInput(buf))
 	if err == nil && out.ETag == nil {
 		err = errNoTag
 	}

@@ -99,7 +99,7 @@ func (r *reader) ask(want storage.Range) (*s3.GetObjectOutput, error) {
 	if r.etag != "" {
 		in.IfMatch = &r.etag
 	}
-	return r.s.client.GetObject(r.ctx, in, r.s.wantChecksum())
+	return r.s.ops.getObject.call(r.ctx, in)
 }
 
 // Read gives the next bytes.

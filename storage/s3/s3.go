@@ -18,6 +18,7 @@ type Store struct {
 	c         Config
 	loc       storage.Location
 	client    *s3.Client
+	ops       operations
 	transport *http.Transport
 	gate      *gate
 	buffers   *buffers
@@ -68,6 +69,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		keys, _ := base.Credentials.(*aws.CredentialsCache)
 		o.Retryer = newRetryer(c, keys)
 	})
+	s.ops = s.newOperations(newRoute(ctx, s.client, c))
 	return s, nil
 }
 

@@ -24,7 +24,7 @@ const (
 func (p *put) look(ctx context.Context) (found, time.Time) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.c.settle)
 	defer cancel()
-	out, err := p.client.HeadObject(ctx, &s3.HeadObjectInput{
+	out, err := p.ops.headObject.call(ctx, &s3.HeadObjectInput{
 		Bucket: &p.c.Bucket, Key: &p.name, ChecksumMode: types.ChecksumModeEnabled,
 	})
 	switch {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-	"golang.org/x/sync/errgroup"
 
+	"hbackup/engine"
 	"hbackup/storage"
 	"hbackup/storage/s3"
 )
@@ -26,23 +26,22 @@ func copyAll(dir string, workers int, send func() (sender, error)) error {
 	if err != nil {
 		return err
 	}
-	var g errgroup.Group
-	g.SetLimit(workers)
-	for _, e := range entries {
-		g.Go(func() error {
-			f, err := os.Open(filepath.Join(dir, e.Name()))
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			info, err := f.Stat()
-			if err != nil {
-				return err
-			}
-			return put(e.Name(), f, info.Size())
-		})
+	return engine.Local(context.Background(), workers, engine.Each(entries), func(_ context.Context, e os.DirEntry) error {
+		return sendFile(dir, e.Name(), put)
+	})
+}
+
+func sendFile(dir, name string, put sender) error {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return err
 	}
-	return g.Wait()
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return put(name, f, info.Size())
 }
 
 // ours sends with hbackup's store as it is by default. The gateway is found in the
