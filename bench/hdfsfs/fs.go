@@ -110,13 +110,16 @@ func (f *fileSystem) Mkdirs(ctx context.Context, dir string) error {
 	return f.fs.MkdirAll(ctx, f.at(dir))
 }
 
-// Rename is one call, after the library's look at the destination.
+// Rename is one call.
 func (f *fileSystem) Rename(ctx context.Context, from, to string) error {
 	return f.fs.Publish(ctx, files.Info{Path: f.at(from)}, f.at(to), false)
 }
 
-// Merge is the same: the library's look is that of the committer.
+// Merge looks at the destination first.
 func (f *fileSystem) Merge(ctx context.Context, from, to string) error {
+	if _, err := f.fs.Stat(ctx, f.at(to)); err == nil || !hbackup.IsKind(err, hbackup.KindNotFound) {
+		return errors.Join(err, hbackup.Errorf("merge", to, hbackup.KindExists, "there is something under this name"))
+	}
 	return f.Rename(ctx, from, to)
 }
 

@@ -1,10 +1,8 @@
 // Package hdfsfs gives the benchmark of committers a directory of an HDFS: every
 // call is the name node's own, made by the product's client.
 //
-// The client's library asks for the status of a path before it renames to it or
-// removes it, which Hadoop's own client does not. In FileOutputCommitter's merge
-// that is the look which Hadoop's has as well, and it is made once; the manifest
-// committer's renames have one call more than in Hadoop.
+// The client's library asks for the status of a path before it removes it, which
+// Hadoop's own client does not.
 package hdfsfs
 
 import (

@@ -2,6 +2,8 @@ package hdfsstore
 
 import (
 	"context"
+	"crypto/rand"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"hbackup/engine"
 	"hbackup/storage"
 	"hbackup/storage/hdfs"
 )
@@ -53,6 +56,12 @@ func (c *counter) add(name string) {
 		c.counts = map[string]int{}
 	}
 	c.counts[name]++
+}
+
+func (c *counter) copy() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counts)
 }
 
 // compare reports calls that are not documented, and the other way round.
@@ -155,6 +164,30 @@ func TestCallsNatively(t *testing.T) {
 	c := &counter{}
 	live(t, openAt(t, directory(t), hdfs.Config{User: cluster.User(), Dial: c.dial}))
 	c.compare(t, documented(t, "a name node"))
+}
+
+// TestCallsOfASmallFile counts what a file costs the name node in a folder that is
+// known: it is made, given a block, completed, looked at, and given its name. Only
+// the completion is asked for again, until the data nodes have told of the block.
+func TestCallsOfASmallFile(t *testing.T) {
+	c := &counter{}
+	s := openAt(t, directory(t), hdfs.Config{User: cluster.User(), Dial: c.dial})
+	put(t, s, "d/first", "x")
+	before := c.copy()
+	const files = 200
+	err := engine.Local(t.Context(), 8, engine.Each(make([]struct{}, files)), func(ctx context.Context, _ struct{}) error {
+		_, err := storage.PutBytes(ctx, s, storage.Key("d/"+rand.Text()), []byte("small"), true)
+		return err
+	})
+	must(t, err)
+	for _, name := range []string{"create", "addBlock", "complete", "getFileInfo", "rename2", "mkdirs", "updateBlockForPipeline", "delete"} {
+		want := map[string]int{"create": files, "addBlock": files, "getFileInfo": files, "rename2": files}[name]
+		if got := c.copy()[name] - before[name]; name == "complete" {
+			t.Logf("%.2f completions a file", float64(got)/files)
+		} else if got != want {
+			t.Errorf("%d files took %d calls of %s; want %d", files, got, name, want)
+		}
+	}
 }
 
 // TestCallsOverHTTP has a proxy count.

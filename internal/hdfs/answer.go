@@ -18,6 +18,7 @@ type answer struct {
 	message   string // the exception's first line
 
 	file fileState // of getBlockLocations and create
+	made bool      // by mkdirs: there is a directory now
 }
 
 // fileState is what decides whether a file's bytes can be taken as they are.
@@ -29,6 +30,9 @@ type fileState struct {
 	encrypted bool
 	erasure   bool
 }
+
+// isRead names the methods of whose answers more is read than whether they succeeded.
+func isRead(method string) bool { return tellsFileState(method) || method == mkdirs }
 
 // tellsFileState names the methods whose answers have a fileState.
 func tellsFileState(method string) bool { return method == "getBlockLocations" || method == "create" }
@@ -63,6 +67,10 @@ func parseAnswer(method string, b []byte) answer {
 	}
 	body, _, ok := delimited(rest)
 	if !ok {
+		return a
+	}
+	if method == mkdirs {
+		a.made = varintField(body, 1) != 0
 		return a
 	}
 	// Field 1 of GetBlockLocationsResponseProto is a LocatedBlocksProto, that of

@@ -106,14 +106,16 @@ func (h *FS) MkdirAll(ctx context.Context, p string) error {
 		return nil
 	}
 	return h.call(ctx, op, p, repeatable, func(s *session) error {
+		s.lookAway()
 		err := s.client.MkdirAll(p, h.cfg.DirMode)
 		if errors.Is(err, os.ErrExist) {
 			return hbackup.Errorf(op, h.uri(p), hbackup.KindExists, "there is a file under this name or under that of a parent")
 		}
-		if err != nil {
+		if err != nil || s.lastAnswer().made {
 			return err
 		}
-		// The library does not look at the name node's "no".
+		// The library does not look at the name node's "no", and nobody sees an answer
+		// that is sealed.
 		fi, err := s.client.Stat(p)
 		if err == nil && !fi.IsDir() {
 			return hbackup.Errorf(op, h.uri(p), hbackup.KindExists, "there is a file under this name")

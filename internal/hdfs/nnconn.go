@@ -28,6 +28,7 @@ type nnConn struct {
 	callID int32
 	frame  frame
 	whole  []byte // an answer that was read ahead, as far as the library has not taken it
+	local  []byte // what is left of an answer that the name node was not asked for
 }
 
 func (c *nnConn) failure() error {
@@ -52,13 +53,22 @@ func (c *nnConn) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	method, id := requestMethod(b)
+	if local := c.s.unasked(method, b); local != nil {
+		c.mu.Lock()
+		c.local = local
+		c.mu.Unlock()
+		return len(b), nil
+	}
+	if method == complete && hasLastBlock(b) {
+		c.s.pause(completePause)
+	}
 	sent, err := c.s.amended(method, b)
 	if err != nil {
 		return 0, c.fail(err)
 	}
 	c.mu.Lock()
 	c.method, c.callID = method, id
-	c.frame = frame{keepBody: tellsFileState(method)}
+	c.frame = frame{keepBody: isRead(method)}
 	c.mu.Unlock()
 	if method != "" {
 		c.s.sent(method)
@@ -78,6 +88,13 @@ func (c *nnConn) Write(b []byte) (int, error) {
 func (c *nnConn) Read(b []byte) (int, error) {
 	if err := c.failure(); err != nil {
 		return 0, err
+	}
+	c.mu.Lock()
+	n := copy(b, c.local)
+	c.local = c.local[n:]
+	c.mu.Unlock()
+	if n > 0 {
+		return n, nil
 	}
 	n, err := c.read(b)
 	if n > 0 {

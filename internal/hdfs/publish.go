@@ -32,6 +32,7 @@ func (h *FS) Publish(ctx context.Context, file files.Info, to string, replace bo
 		unknown := false
 		err := h.call(ctx, op, to, once, func(s *session) error {
 			s.allowReplacing(replace)
+			s.lookAway()
 			err := s.client.Rename(file.Path, to)
 			unknown = err != nil && s.outcomeUnknown()
 			return err

@@ -36,6 +36,7 @@ type session struct {
 	dn      map[*dnConn]struct{}
 	writing bool   // connections to data nodes are those of a writer
 	replace bool   // a file that is renamed may replace another
+	blind   bool   // the next look at a file is answered here
 	after   string // the name after which a directory is listed
 	calls   map[string]int
 	holding bool         // a file is open for writing
@@ -100,7 +101,7 @@ func (s *session) bind(ctx context.Context) {
 	s.mu.Lock()
 	s.ctx = ctx
 	s.answer, s.file = answer{}, answer{}
-	s.writing, s.replace, s.after = false, false, ""
+	s.writing, s.replace, s.blind, s.after = false, false, false, ""
 	s.holding, s.dials, s.refused, s.wait = false, 0, nil, nil
 	s.mu.Unlock()
 	unwatch := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })

@@ -118,6 +118,34 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return done, nil
 }
 
+// completePause is how long data nodes are given to tell the name node of the last
+// block before it is asked for the first time, and before it is asked again; then
+// twice as long each time. Asked at once it knows of nothing nine times of ten.
+const completePause = 4 * time.Millisecond
+
+const complete = "complete"
+
+// hasLastBlock reports whether a request to complete a file is the first one for
+// it, which says what the last block is. That of an empty file does not.
+func hasLastBlock(packet []byte) bool {
+	last, _ := bytesField(requestBody(packet), 3)
+	return len(last) > 0
+}
+
+// pause waits, or until the user's context ends.
+func (s *session) pause(d time.Duration) {
+	s.mu.Lock()
+	ctx := s.ctx
+	s.mu.Unlock()
+	if ctx == nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // completeFor is how long Close waits for the name node to hear of the last
 // block from its data nodes.
 const completeFor = 2 * time.Minute
@@ -153,7 +181,7 @@ func (w *Writer) Info() files.Info { return w.info }
 // tried again: after any other failure the library takes the block for finished.
 func (w *Writer) complete() error {
 	giveUp := time.Now().Add(completeFor)
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pause := completePause; ; pause = min(2*pause, time.Second) {
 		err := w.s.do(func(*session) error { return w.f.Close() })
 		if !lib.IsErrReplicating(err) || time.Now().Add(pause).After(giveUp) {
 			return err

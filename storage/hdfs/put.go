@@ -60,9 +60,14 @@ func (s *Store) put(ctx context.Context, key storage.Key, body io.Reader, opts s
 	return obj, nil
 }
 
-// mayPut looks for what would make a create fail, before the body is read.
+// lookFrom is the size of a body from which on it is worth a call to the name node
+// to know beforehand that the key is taken. A smaller one is written, and then
+// refused its key.
+const lookFrom = 1 << 20
+
+// mayPut looks for what would make a create fail, before a large body is read.
 func (s *Store) mayPut(ctx context.Context, key storage.Key, opts storage.PutOptions) error {
-	if !opts.IfAbsent {
+	if !opts.IfAbsent || opts.Size < lookFrom {
 		return nil
 	}
 	info, err := s.fs.Stat(ctx, s.at(string(key)))
