@@ -9,7 +9,7 @@ GO    ?= go
 FAST   = $(shell $(GO) list ./... | grep -v '^hbackup/e2e')
 E2E    = $(shell $(GO) list ./e2e/...)
 
-.PHONY: build demo test test-fast test-e2e test-peers bench bench-committers bench-peers bench-rclone generate vet
+.PHONY: build demo test test-fast test-e2e test-peers bench bench-committers bench-memory bench-peers bench-rclone generate vet
 
 # The tag leaves out what Google's client needs for gRPC alone: a third of the size and of the time to start.
 build:
@@ -53,6 +53,9 @@ bench-peers: build
 
 bench-rclone:
 	$(GO) run ./e2e/cmd/benchrclone
+
+bench-memory:
+	$(GO) run ./e2e/cmd/benchmemory
 
 generate:
 	$(GO) generate ./...
