@@ -225,6 +225,9 @@ type Found struct {
 	Place Place
 	Table hbackup.TableName
 	ID    hbackup.ImageID
+	// Elsewhere finds the other places in which files of the image lie; nil when
+	// there are none.
+	Elsewhere Elsewhere
 }
 
 // ImagesOf gives the images of one run, table by table, whether or not the run

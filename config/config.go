@@ -55,6 +55,7 @@ type Cluster struct {
 	Tables    Tables         `key:"tables" doc:"Which tables are backed up when none and no set is named. Tables that appear later are picked up on their own."`
 	Target    LocationName   `key:"target" required:"true" doc:"The location that new backups are written to." example:"main"`
 	History   []LocationName `key:"history" doc:"Locations that still hold backups; they are read, and no new backup is written to them. The target may be among them, so that changing the target is the only change." example:"[old]"`
+	Reference string         `key:"reference" enum:"own,any" default:"own" doc:"What the first backups after a change of target do with files that an earlier location of the history holds: own copies them, so that every backup is whole in its own location; any leaves them there, and the backup names them: it then needs both locations, and HBase's own tools cannot read it alone."`
 
 	MaxAge time.Duration `key:"max_age" min:"1m" max:"8760h" doc:"How long ago the newest restorable moment of a table may be before info calls the table late: the time between two backups and how long one takes. Without it no table is late." example:"26h"`
 

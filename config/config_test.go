@@ -128,6 +128,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Tables:           Tables{Include: []hbackup.TablePattern{"*"}},
 		Target:           "main",
 		History:          []LocationName{"old"},
+		Reference:        "own",
 		SnapshotTTL:      72 * time.Hour,
 		OperationTimeout: 30 * time.Minute,
 	}
@@ -144,6 +145,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		User:             "op",
 		Tables:           Tables{Include: []hbackup.TablePattern{"*"}},
 		Target:           "main",
+		Reference:        "own",
 		SnapshotTTL:      72 * time.Hour,
 		OperationTimeout: 30 * time.Minute,
 	}
@@ -292,7 +294,7 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"clusters.prod.registry.znode": "/z", "clusters.prod.target": "spare", "clusters.prod.history": "spare",
 		"clusters.prod.max_age": "26h", "clusters.prod.snapshot_ttl": "20m", "clusters.prod.operation_timeout": "2m",
 		"locations.main.url": "s3://other", "locations.main.endpoint": "https://x", "locations.main.path_style": "false",
-		"locations.main.ca_file": "/ca", "locations.main.sse.mode": "kms", "locations.main.part_size": "7MiB", "locations.main.committer": "deferred",
+		"locations.main.ca_file": "/ca", "locations.main.sse.mode": "kms", "locations.main.part_size": "7MiB", "locations.main.committer": "deferred", "clusters.prod.reference": "any",
 		"locations.main.credentials.access_key.file": "/key", "locations.main.credentials.secret_key.file": "/key",
 		"locations.main.credentials.session_token.file": "/key", "locations.old.url": "file:///x",
 		"locations.gcs.credentials_file": "/key", "locations.dfs.namenodes": "nna,nnb", "locations.dfs.replication": "3", "locations.dfs.block_size": "64MiB",

@@ -147,8 +147,9 @@ func isUnreadable(err error) bool {
 // are checked before the file is closed, and an unclosed file is removed.
 func (r *run) copyFile(ctx context.Context, t task, at string) (err error) {
 	key := t.from.Key()
-	path := r.store.Location().At(key)
-	body, obj, err := r.store.Get(ctx, key, storage.Range{})
+	store := r.stores.Of(t.from)
+	path := store.Location().At(key)
+	body, obj, err := store.Get(ctx, key, storage.Range{})
 	if hbackup.IsKind(err, hbackup.KindNotFound) {
 		return hbackup.E("read file of image", path, hbackup.KindIncomplete, err).
 			WithHint("it was there when the restore began: somebody deletes from the location; hbackup verify shows what is missing")

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,26 +43,14 @@ func find(files []catalog.File, f catalog.File) (int, bool) {
 	return slices.BinarySearchFunc(files, f, catalog.CompareFiles)
 }
 
-// checkStored lists the location and reports the first file of the image that is
-// not there with its size, so that a restore that cannot end is not begun.
-func checkStored(ctx context.Context, s storage.Store, im *catalog.Image) error {
-	const op = "look for the image's files in"
+// checkStored lists the locations that the image's files lie in and reports the first
+// file that is not there with its size, so that a restore that cannot end is not
+// begun.
+func checkStored(ctx context.Context, stores catalog.Stores, im *catalog.Image) error {
 	there := make([]bool, len(im.Files))
-	for _, t := range tablesOf(im.Files) {
-		prefix := catalog.ArchivePrefix(t)
-		for o, err := range s.List(ctx, prefix, storage.ListOptions{}) {
-			if err != nil {
-				return hbackup.E(op, string(s.Location()), hbackup.KindOther, err)
-			}
-			i, ok := find(im.Files, fileAt(t, strings.TrimPrefix(string(o.Key), prefix)))
-			if !ok {
-				continue // another image's
-			}
-			if want := im.Files[i].Size; o.Size != want {
-				return hbackup.Errorf(op, s.Location().At(o.Key), hbackup.KindCorrupt, "it has %d bytes, the image says %d", o.Size, want).
-					WithHint("hbackup verify shows what else is damaged")
-			}
-			there[i] = true
+	for _, id := range slices.Sorted(maps.Keys(stores)) {
+		if err := checkPlace(ctx, stores[id], id, im, there); err != nil {
+			return err
 		}
 	}
 	first := slices.Index(there, false)
@@ -74,8 +63,34 @@ func checkStored(ctx context.Context, s storage.Store, im *catalog.Image) error 
 			missing++
 		}
 	}
-	return hbackup.Errorf(op, s.Location().At(im.Files[first].Key()), hbackup.KindIncomplete, "it is missing (%d of the image's %d files are)", missing, len(im.Files)).
+	f := &im.Files[first]
+	return hbackup.Errorf(opStored, stores.Of(f).Location().At(f.Key()), hbackup.KindIncomplete, "it is missing (%d of the image's %d files are)", missing, len(im.Files)).
 		WithHint("the image cannot be restored; hbackup verify names every file that is missing")
+}
+
+const opStored = "look for the image's files in"
+
+// checkPlace marks the files that one location holds.
+func checkPlace(ctx context.Context, s storage.Store, location string, im *catalog.Image, there []bool) error {
+	const op = opStored
+	for _, t := range tablesOf(im.Files, location) {
+		prefix := catalog.ArchivePrefix(t)
+		for o, err := range s.List(ctx, prefix, storage.ListOptions{}) {
+			if err != nil {
+				return hbackup.E(op, string(s.Location()), hbackup.KindOther, err)
+			}
+			i, ok := find(im.Files, fileAt(t, strings.TrimPrefix(string(o.Key), prefix)))
+			if !ok || im.Files[i].Location != location {
+				continue // another image's, or it lies elsewhere
+			}
+			if want := im.Files[i].Size; o.Size != want {
+				return hbackup.Errorf(op, s.Location().At(o.Key), hbackup.KindCorrupt, "it has %d bytes, the image says %d", o.Size, want).
+					WithHint("hbackup verify shows what else is damaged")
+			}
+			there[i] = true
+		}
+	}
+	return nil
 }
 
 // fileAt reads "<region>/<family>/<file>"; what is not of that form gives a file
@@ -86,12 +101,13 @@ func fileAt(t hbackup.TableName, rest string) catalog.File {
 	return catalog.File{Table: t, Region: hbackup.EncodedRegion(region), Family: hbackup.Family(family), Name: name}
 }
 
-// tablesOf names the tables whose folders hold the files, which are in order.
-func tablesOf(files []catalog.File) []hbackup.TableName {
+// tablesOf names the tables whose folders in the location hold the files, which are
+// in order.
+func tablesOf(files []catalog.File, location string) []hbackup.TableName {
 	var out []hbackup.TableName
 	for i := range files {
-		if len(out) == 0 || out[len(out)-1] != files[i].Table {
-			out = append(out, files[i].Table)
+		if f := &files[i]; f.Location == location && (len(out) == 0 || out[len(out)-1] != f.Table) {
+			out = append(out, f.Table)
 		}
 	}
 	return out

@@ -41,7 +41,7 @@ func Plan(ctx context.Context, req Request, target Target, opts Options) (Outlin
 	if o.AlreadyDone, err = r.isFinished(ctx); err != nil {
 		return o, err
 	}
-	if r.image, r.source, err = loadImage(ctx, req.Image); err != nil {
+	if err := r.load(ctx); err != nil {
 		return o, err
 	}
 	o.Image = r.image.Header
@@ -58,7 +58,7 @@ func Plan(ctx context.Context, req Request, target Target, opts Options) (Outlin
 	if s.conflict != nil {
 		o.Conflicts = append(o.Conflicts, s.conflict)
 	}
-	if err := checkStored(ctx, r.store, r.image); err != nil {
+	if err := checkStored(ctx, r.stores, r.image); err != nil {
 		return o, err
 	}
 	if _, open, err := r.others(ctx); err == nil {

@@ -30,6 +30,7 @@ type run struct {
 	lease  *lease.Lease // nil when the location takes no writes
 
 	image   *catalog.Image
+	stores  catalog.Stores     // that hold its files
 	source  *snapshot.Manifest // HBase's manifest of the image
 	planned *plan              // the plan made last
 	fresh   time.Time          // of the attempt that this run has begun
@@ -108,9 +109,18 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	return result, err
 }
 
+// load reads the image and opens every location that holds files of it.
+func (r *run) load(ctx context.Context) (err error) {
+	if r.image, r.source, err = loadImage(ctx, r.req.Image); err != nil {
+		return err
+	}
+	r.stores, err = r.req.Image.Stores(ctx, &r.image.Header)
+	return err
+}
+
 // survey makes every check that can refuse the restore, and writes nothing.
 func (r *run) survey(ctx context.Context) (makeNamespace bool, err error) {
-	if r.image, r.source, err = loadImage(ctx, r.req.Image); err != nil {
+	if err := r.load(ctx); err != nil {
 		return false, err
 	}
 	conflicts, makeNamespace, err := r.checkTarget(ctx)
@@ -130,7 +140,7 @@ func (r *run) survey(ctx context.Context) (makeNamespace bool, err error) {
 	for _, n := range slices.Concat(notesOn(r.image, r.source), s.plan.notes) {
 		r.note("%s", n)
 	}
-	return makeNamespace, checkStored(ctx, r.store, r.image)
+	return makeNamespace, checkStored(ctx, r.stores, r.image)
 }
 
 // work does the restore. What an earlier run has left is looked at again, as the

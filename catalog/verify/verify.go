@@ -72,7 +72,7 @@ func Images(ctx context.Context, found []catalog.Found, opts Options) (Report, e
 		return Report{}, nil
 	}
 	v := &verifier{store: found[0].Place.Store, opts: opts}
-	seen := map[storage.Key]catalog.File{}
+	seen := map[where]catalog.File{}
 	for _, f := range found {
 		v.report.Images++
 		im, err := catalog.ReadImage(ctx, v.store, f.Table, f.ID)
@@ -81,22 +81,30 @@ func Images(ctx context.Context, found []catalog.Found, opts Options) (Report, e
 			continue
 		}
 		v.snapshot(ctx, f, im)
+		stores, err := f.Stores(ctx, &im.Header)
+		if err != nil {
+			v.unreachable(f, im, stores, err)
+		}
 		var fresh []catalog.File
 		for _, file := range im.Files {
-			old, dup := seen[file.Key()]
+			if stores.Of(&file) == nil {
+				continue
+			}
+			at := where{file.Location, file.Key()}
+			old, dup := seen[at]
 			if dup && old.Size == file.Size && old.Digest == file.Digest {
 				continue
 			}
 			if dup {
-				v.fault(f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindCorrupt, "two images of this backup disagree about its size or digest"))
+				v.faultIn(stores.Of(&file), f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindCorrupt, "two images of this backup disagree about its size or digest"))
 			}
-			seen[file.Key()] = file
+			seen[at] = file
 			fresh = append(fresh, file)
 		}
 		if opts.SizesOnly {
-			err = v.sizes(ctx, f, fresh)
+			err = v.sizes(ctx, f, stores, fresh)
 		} else {
-			err = v.contents(ctx, f, fresh)
+			err = v.contents(ctx, f, stores, fresh)
 		}
 		if err != nil {
 			return v.done(), err
@@ -115,11 +123,35 @@ func (v *verifier) done() Report {
 	return v.report
 }
 
+// where tells the same path in two locations apart.
+type where struct {
+	location string
+	key      storage.Key
+}
+
+// fault reports what is in the images' own location.
 func (v *verifier) fault(f catalog.Found, key storage.Key, err error) {
+	v.faultIn(v.store, f, key, err)
+}
+
+func (v *verifier) faultIn(s storage.Store, f catalog.Found, key storage.Key, err error) {
+	v.faultAt(f, s.Location().At(key), err)
+}
+
+func (v *verifier) faultAt(f catalog.Found, path string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.report.Faults = append(v.report.Faults, Fault{Image: f.ID, Table: f.Table,
-		Path: v.store.Location().At(key), Kind: hbackup.KindOf(err), What: err.Error()})
+	v.report.Faults = append(v.report.Faults, Fault{Image: f.ID, Table: f.Table, Path: path, Kind: hbackup.KindOf(err), What: err.Error()})
+}
+
+// unreachable reports each location that holds files of the image and is not to be
+// had: what it holds cannot be looked at.
+func (v *verifier) unreachable(f catalog.Found, im *catalog.Image, stores catalog.Stores, err error) {
+	for _, r := range im.References {
+		if stores[r.Location] == nil {
+			v.faultAt(f, string(r.Name), err)
+		}
+	}
 }
 
 // snapshot compares HBase's own snapshot files, which are small, and what they
@@ -129,7 +161,7 @@ func (v *verifier) snapshot(ctx context.Context, f catalog.Found, im *catalog.Im
 	for _, s := range im.Snapshot {
 		key := catalog.SnapshotKey(im.ID, s.Name)
 		v.looked(s.Size)
-		if err := v.compare(ctx, key, s.Size, s.Digest); err != nil {
+		if err := v.compare(ctx, v.store, key, s.Size, s.Digest); err != nil {
 			v.fault(f, key, err)
 			whole = false
 		}
@@ -163,19 +195,19 @@ func (v *verifier) needs(ctx context.Context, f catalog.Found, im *catalog.Image
 	return nil
 }
 
-func (v *verifier) contents(ctx context.Context, f catalog.Found, files []catalog.File) error {
+func (v *verifier) contents(ctx context.Context, f catalog.Found, stores catalog.Stores, files []catalog.File) error {
 	var bytes int64
 	for _, file := range files {
 		bytes += file.Size
 	}
 	v.opts.Expect(len(files), bytes)
 	return engine.Local(ctx, max(v.opts.Concurrency, 1), engine.Each(files), func(ctx context.Context, file catalog.File) error {
-		err := v.compare(ctx, file.Key(), file.Size, file.Digest)
+		err := v.compare(ctx, stores.Of(&file), file.Key(), file.Size, file.Digest)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause // an interrupted read says nothing of the object
 		}
 		if err != nil {
-			v.fault(f, file.Key(), err)
+			v.faultIn(stores.Of(&file), f, file.Key(), err)
 		}
 		v.looked(file.Size)
 		v.opts.Done(1, file.Size)
@@ -184,8 +216,8 @@ func (v *verifier) contents(ctx context.Context, f catalog.Found, files []catalo
 }
 
 // compare reads one object whole.
-func (v *verifier) compare(ctx context.Context, key storage.Key, size int64, digest storage.Digest) error {
-	r, o, err := v.store.Get(ctx, key, storage.Range{})
+func (v *verifier) compare(ctx context.Context, s storage.Store, key storage.Key, size int64, digest storage.Digest) error {
+	r, o, err := s.Get(ctx, key, storage.Range{})
 	if err != nil {
 		return missingIsDamage(err)
 	}
@@ -204,28 +236,35 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // sizes compares by listing: one pass over the folder of each table named.
-func (v *verifier) sizes(ctx context.Context, f catalog.Found, files []catalog.File) error {
-	have := map[storage.Key]int64{}
-	listed := map[hbackup.TableName]bool{}
-	for _, file := range files {
-		if listed[file.Table] {
+func (v *verifier) sizes(ctx context.Context, f catalog.Found, stores catalog.Stores, files []catalog.File) error {
+	type folder struct {
+		location string
+		table    hbackup.TableName
+	}
+	have := map[where]int64{}
+	listed := map[folder]bool{}
+	for i := range files {
+		file := &files[i]
+		if listed[folder{file.Location, file.Table}] {
 			continue
 		}
-		listed[file.Table] = true
-		for o, err := range v.store.List(ctx, catalog.ArchivePrefix(file.Table), storage.ListOptions{}) {
+		listed[folder{file.Location, file.Table}] = true
+		s := stores.Of(file)
+		for o, err := range s.List(ctx, catalog.ArchivePrefix(file.Table), storage.ListOptions{}) {
 			if err != nil {
-				return hbackup.E("list files in", string(v.store.Location()), hbackup.KindOther, err)
+				return hbackup.E("list files in", string(s.Location()), hbackup.KindOther, err)
 			}
-			have[o.Key] = o.Size
+			have[where{file.Location, o.Key}] = o.Size
 		}
 	}
-	for _, file := range files {
-		size, there := have[file.Key()]
+	for i := range files {
+		file := &files[i]
+		size, there := have[where{file.Location, file.Key()}]
 		switch {
 		case !there:
-			v.fault(f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindIncomplete, "it is missing"))
+			v.faultIn(stores.Of(file), f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindIncomplete, "it is missing"))
 		case size != file.Size:
-			v.fault(f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindCorrupt, "it has %d bytes and should have %d", size, file.Size))
+			v.faultIn(stores.Of(file), f, file.Key(), hbackup.Errorf("compare", "", hbackup.KindCorrupt, "it has %d bytes and should have %d", size, file.Size))
 		}
 		v.looked(file.Size)
 	}

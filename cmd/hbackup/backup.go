@@ -102,6 +102,7 @@ func (p *program) backup(c *cli.Context) error {
 			SnapshotTTL:   cl.SnapshotTTL,
 			SkipChecksums: !s.cfg.Copy.VerifyHFileChecksums,
 			Committer:     committer.Protocol(s.cfg.Locations[cl.Target].Committer),
+			Reference:     backup.Reference(cl.Reference),
 			Init:          c.Bool("init"),
 			Host:          hostName(),
 			Writer:        writer(),

@@ -27,11 +27,13 @@ type foundBackup struct {
 	cluster *config.Cluster
 	place   catalog.Place
 	run     catalog.Run
+	// elsewhere finds other locations that hold files of the backup.
+	elsewhere catalog.Elsewhere
 }
 
 // image gives what is needed to work with one table's image.
 func (f foundBackup) image(t catalog.TableRun) catalog.Found {
-	return catalog.Found{Place: f.place, Table: t.Table, ID: t.Image}
+	return catalog.Found{Place: f.place, Table: t.Table, ID: t.Image, Elsewhere: f.elsewhere}
 }
 
 // only leaves just the image that was asked for; an image that the backup does

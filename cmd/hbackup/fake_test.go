@@ -142,7 +142,7 @@ func (f *fake) FindBackup(_ context.Context, clusters []*config.Cluster, id hbac
 			cl = c
 		}
 	}
-	return foundBackup{cl, catalog.Place{Name: "main"}, f.run}, nil
+	return foundBackup{cl, catalog.Place{Name: "main"}, f.run, nil}, nil
 }
 
 func (f *fake) ReadHead(_ context.Context, i catalog.Found) (catalog.Header, error) {

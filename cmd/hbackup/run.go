@@ -49,8 +49,12 @@ type tableDocument struct {
 	Cells            int64             `json:"cells"`
 	CopiedFiles      int               `json:"copied_files"`
 	CopiedBytes      int64             `json:"copied_bytes"`
-	Caveat           *errorDetails     `json:"caveat,omitempty"` // why a restore would refuse the image
-	Error            *errorDetails     `json:"error,omitempty"`
+	// ReplacedFiles of the copied ones were there, damaged.
+	ReplacedFiles int `json:"replaced_files,omitempty"`
+	// References are other locations that hold files of the image.
+	References []catalog.Reference `json:"references,omitempty"`
+	Caveat     *errorDetails       `json:"caveat,omitempty"` // why a restore would refuse the image
+	Error      *errorDetails       `json:"error,omitempty"`
 }
 
 func newRun(r catalog.Run, location string) runDocument {
@@ -70,7 +74,7 @@ func newRun(r catalog.Run, location string) runDocument {
 			Table: t.Table, Image: t.Image,
 			SnapshotStarted: hbackup.FormatTime(t.SnapshotStarted), SnapshotFinished: hbackup.FormatTime(t.SnapshotFinished),
 			Regions: t.Totals.Regions, Files: t.Totals.Files, Bytes: t.Totals.Bytes, Cells: t.Totals.Cells,
-			CopiedFiles: t.CopiedFiles, CopiedBytes: t.CopiedBytes,
+			CopiedFiles: t.CopiedFiles, CopiedBytes: t.CopiedBytes, ReplacedFiles: t.ReplacedFiles, References: t.References,
 		}
 		td.Caveat, td.Error = failureDetails(t.Caveat), failureDetails(t.Failure)
 		d.Tables = append(d.Tables, td)
@@ -125,6 +129,7 @@ func (d runDocument) head(now nowFunc) *ui.Table {
 		return t
 	}
 	t.Row("size", ui.Bytes(d.Bytes)+" in "+ui.Plural(d.Files, "file", "files")+", "+ui.Bytes(d.CopiedBytes)+" copied")
+	d.remarks(t)
 	return t
 }
 

@@ -137,7 +137,7 @@ func (w *world) Backup(ctx context.Context, cl *config.Cluster, req backup.Reque
 		return backup.Result{}, err
 	}
 	dst := backup.Target{Location: target, Name: string(cl.Target)}
-	if req.Selection != nil {
+	if req.Selection != nil || opts.Reference == backup.ReferenceAny {
 		dst.Earlier = w.earlier(ctx, cl)
 	}
 	return backup.Run(ctx, req, backup.Source{Master: master, FS: fs, Root: root}, dst, opts)
@@ -148,11 +148,12 @@ func (w *world) Backup(ctx context.Context, cl *config.Cluster, req backup.Reque
 func (w *world) earlier(ctx context.Context, cl *config.Cluster) []catalog.Place {
 	var places []catalog.Place
 	for _, loc := range w.cfg.LocationsOf(cl)[1:] {
-		p, err := w.place(ctx, cl, loc)
+		p, err := w.readable(ctx, cl, loc)
 		if err != nil {
 			w.log.Warn("an earlier location cannot be opened", "location", loc.Name, "error", err)
 			continue
 		}
+		p.Store = readonly.New(p.Store)
 		places = append(places, p)
 	}
 	return places
