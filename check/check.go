@@ -46,6 +46,7 @@ type Cluster struct {
 	Root      string
 	Target    Location
 	History   []Location // earlier locations
+	Elsewhere catalog.Elsewhere
 }
 
 // Location is a location with the cluster's folder in it.

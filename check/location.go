@@ -109,6 +109,7 @@ func (l *list) backups(ctx context.Context, c Cluster) {
 	for name, err := range h.Unreachable {
 		l.fail("backups in "+name, err)
 	}
+	l.references(ctx, c, h)
 	count, newest := 0, catalog.Entry{}
 	for _, e := range h.Entries {
 		if e.Unreadable != nil {

@@ -205,7 +205,7 @@ func (w *world) ValidateTarget(ctx context.Context, loc *config.Location, opts c
 // Check looks at a cluster and its locations. What cannot even be opened is part
 // of the result.
 func (w *world) Check(ctx context.Context, cl *config.Cluster) []check.Item {
-	c := check.Cluster{Name: cl.Name}
+	c := check.Cluster{Name: cl.Name, Elsewhere: w.elsewhere(cl)}
 	// An interface that holds a nil pointer is not nil: set it only when there is one.
 	if master, err := w.master(ctx, cl); err != nil {
 		c.MasterErr = err
