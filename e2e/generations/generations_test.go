@@ -3,7 +3,9 @@ package generations
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -162,6 +164,31 @@ func TestGenerations(t *testing.T) {
 		}
 		check(t, cluster.Drop(t.Context(), as))
 	}
+	last := all[len(all)-1]
+	movedAway(t, dir, last.backup.ID, last.raw)
+}
+
+// movedAway moves the directory of a location, whose cluster has in its history another
+// one that is not there: everything goes on, and what cannot be read is said.
+func movedAway(t *testing.T, dir, id string, raw servers.Dump) {
+	t.Helper()
+	moved := t.TempDir() + "/elsewhere/backups"
+	check(t, os.MkdirAll(filepath.Dir(moved), 0o700))
+	check(t, os.Rename(dir, moved))
+	x := cli.New(t, cli.Config{
+		Clusters:  map[string]cli.Cluster{"prod": cli.Of(cluster, "dir", "old")},
+		Locations: map[string]map[string]any{"dir": {"url": "file://" + moved}, "old": {"url": "file://" + dir}},
+	})
+	if r := x.Run(t.Context(), "list"); r.Code != 3 || !strings.Contains(r.Stdout, id) || !strings.Contains(r.Stderr, "old") {
+		t.Errorf("want exit code 3, the backup and a word about the other location: %s", r)
+	}
+	b := backupOf(t, x.Run(t.Context(), "-o", "json", "backup", "--cluster", "prod", "--tables", table), 0)
+	if b.CopiedFiles != 0 {
+		t.Errorf("%d files were copied again", b.CopiedFiles)
+	}
+	x.OK(t, "verify", id)
+	x.OK(t, "restore", id, "--table", table, "--as", "gen:moved")
+	check(t, servers.DiffDumps(raw, dump(t, "gen:moved", true)))
 }
 
 func dump(t *testing.T, table string, raw bool) servers.Dump {
