@@ -67,7 +67,7 @@ func (s *Store) judgeReplication(f client.Facts) storage.Finding {
 	if s.replication > 0 {
 		n, why = s.replication, "as the configuration says"
 	}
-	out := storage.Finding{Name: "replication", Verdict: storage.Fine, Detail: fmt.Sprintf("%d replicas of each file, %s", n, why)}
+	out := storage.Finding{Name: "replication", Verdict: storage.Fine, Detail: fmt.Sprintf("replicas of each file: %d, %s", n, why)}
 	if n < 2 {
 		out.Verdict, out.Hint = storage.Caution, "with one replica the loss of a disk is the loss of backups: set replication to 2 or 3"
 	}

@@ -32,7 +32,7 @@ func TestInspect(t *testing.T) {
 		says        string
 	}{
 		"well":               {nil, 0, "free space", storage.Fine, "50.0 GiB of 100.0 GiB"},
-		"replication":        {nil, 0, "replication", storage.Fine, "3 replicas"},
+		"replication":        {nil, 0, "replication", storage.Fine, "file: 3, as the name node says"},
 		"one replica":        {func(f *client.Facts) { f.Replication = 1 }, 0, "replication", storage.Caution, "name node"},
 		"two are configured": {func(f *client.Facts) { f.Replication = 1 }, 2, "replication", storage.Fine, "configuration"},
 		"little room":        {func(f *client.Facts) { f.Remaining = 1 << 30 }, 0, "free space", storage.Caution, "1.0 GiB"},
