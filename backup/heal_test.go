@@ -13,10 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/catalog/verify"
 	"hbackup/e2e/servers"
+	"hbackup/hbase/hbpb"
+	"hbackup/hbase/snapshot"
 	"hbackup/storage"
 	"hbackup/storage/faulty"
 	"hbackup/storage/file"
@@ -341,5 +345,32 @@ func TestACloneUsesWhatItsOriginHas(t *testing.T) {
 	found := []catalog.Found{{Place: catalog.Place{Name: "main", Store: prefixed.New(w.store, "prod")}, Table: clone, ID: r.Tables[0].Image}}
 	if rep, err := verify.Images(t.Context(), found, verify.Options{}); err != nil || len(rep.Faults) > 0 {
 		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+// HFiles of a MOB family name other files, which a clone's snapshot may lack: that
+// the origin's image has them says nothing of the clone, so they are read for it.
+func TestACloneOfAMOBTableIsReadClosely(t *testing.T) {
+	w := newWorld(t)
+	w.shape = func(m *snapshot.Manifest) {
+		raw, err := proto.Marshal(&hbpb.TableSchema{
+			TableName:      &hbpb.TableName{Namespace: []byte(m.Schema.Table.Namespace), Qualifier: []byte(m.Schema.Table.Qualifier)},
+			ColumnFamilies: []*hbpb.ColumnFamilySchema{{Name: []byte("f"), Attributes: []*hbpb.BytesBytesPair{{First: []byte("IS_MOB"), Second: []byte("true")}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Schema.Raw = raw
+	}
+	if _, err := w.run("origin", w.store); err != nil {
+		t.Fatal(err)
+	}
+	clone := w.clone(t, orders, "copy")
+	for i, want := range []int{3, 0} { // the second time its own image names them
+		w.advance(time.Hour)
+		rec := &recorder{Store: w.store}
+		r, err := w.run([]string{"clone", "again"}[i], rec, clone)
+		if n, _ := rec.archived(); err != nil || r.Tables[0].CopiedFiles != 0 || n != want {
+			t.Errorf("%+v, %v, %d store files were read", r.Tables, err, n)
+		}
 	}
 }

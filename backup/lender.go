@@ -53,13 +53,16 @@ func (p *planner) borrow(ctx context.Context, l *lender, owner hbackup.TableName
 		return needs, nil
 	}
 	lent := map[snapshot.Target]bool{}
-	settle := func(f found, named *catalog.File) error {
-		switch judge(f.need, f.stored, named) {
+	settle := func(f found, said word) error {
+		switch judge(f.need, f.stored, said.file) {
 		case reuse:
-			out.reuse = append(out.reuse, at(l.id(), named))
+			if p.another(f.need, said) {
+				break
+			}
+			out.reuse = append(out.reuse, at(l.id(), said.file))
 			lent[f.target] = true
 		case conflict:
-			p.log.Warn("the cluster's file is not as an image in an earlier location says; it is copied", "file", f.key(), "location", l.name, "cluster", f.size, "image", named.Size)
+			p.log.Warn("the cluster's file is not as an image in an earlier location says; it is copied", "file", f.key(), "location", l.name, "cluster", f.size, "image", said.file.Size)
 		}
 		return nil
 	}
@@ -84,18 +87,18 @@ func (p *planner) borrow(ctx context.Context, l *lender, owner hbackup.TableName
 
 // survey hands over what an earlier location holds, each file with what an image
 // says of it if one does.
-func (p *planner) survey(ctx context.Context, place library, owner hbackup.TableName, needs []need, settle func(found, *catalog.File) error) error {
+func (p *planner) survey(ctx context.Context, place library, owner hbackup.TableName, needs []need, settle func(found, word) error) error {
 	witnesses, err := p.ask(ctx, []library{place, p.here}, owner)
 	if err != nil {
 		return err
 	}
 	var pending []found
-	_, err = p.compare(ctx, place, owner, needs, witnesses, func(f found, named *catalog.File) error {
-		if v := judge(f.need, f.stored, named); v == unproven {
+	_, err = p.compare(ctx, place, owner, needs, witnesses, func(f found, said word) error {
+		if judge(f.need, f.stored, said.file) == unproven {
 			pending = append(pending, f)
 			return nil
 		}
-		return settle(f, named)
+		return settle(f, said)
 	})
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ const (
 //
 // An object whose size is not that of the cluster's file is looked up in every image
 // that there is: before it is replaced nobody may have named it like that.
-func (p *planner) lookBack(ctx context.Context, place library, owner hbackup.TableName, pending []found, witnesses []*witness, cost func(found) int64, settle func(found, *catalog.File) error) error {
+func (p *planner) lookBack(ctx context.Context, place library, owner hbackup.TableName, pending []found, witnesses []*witness, cost func(found) int64, settle func(found, word) error) error {
 	older := make([]int, len(witnesses))
 	for i, w := range witnesses {
 		if w.lib == place {
@@ -56,7 +56,7 @@ func (p *planner) lookBack(ctx context.Context, place library, owner hbackup.Tab
 		}
 	}
 	for _, f := range pending {
-		if err := settle(f, nil); err != nil {
+		if err := settle(f, word{}); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (p *planner) lookBack(ctx context.Context, place library, owner hbackup.Tab
 }
 
 // lookUp settles what one older image names, and gives the rest.
-func (p *planner) lookUp(ctx context.Context, w *witness, ref catalog.ImageRef, place library, owner hbackup.TableName, pending []found, settle func(found, *catalog.File) error) (rest []found, err error) {
+func (p *planner) lookUp(ctx context.Context, w *witness, ref catalog.ImageRef, place library, owner hbackup.TableName, pending []found, settle func(found, word) error) (rest []found, err error) {
 	list, err := w.lib.open(ctx, w.table, ref)
 	if err != nil {
 		return pending, passOver(err, w.table, p.log)
@@ -76,7 +76,7 @@ func (p *planner) lookUp(ctx context.Context, w *witness, ref catalog.ImageRef, 
 		named := files.seek(&f.need)
 		if named == nil || !liesAt(place, w.lib, named) {
 			rest = append(rest, *f)
-		} else if err := settle(*f, named); err != nil {
+		} else if err := settle(*f, word{named, w.table}); err != nil {
 			return nil, err
 		}
 	}

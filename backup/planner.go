@@ -24,7 +24,10 @@ type planner struct {
 	// proof is what it costs to find out that an object which no image names is
 	// good, in bytes.
 	proof func(found) int64
-	log   *slog.Logger
+	// closely says which files must be read, to know which other files they need,
+	// unless an image of this very table names them: then they were read for it.
+	closely func(need) bool
+	log     *slog.Logger
 
 	needed    int
 	witnesses map[source]*witness
@@ -79,17 +82,21 @@ func (p *planner) own(ctx context.Context, owner hbackup.TableName, needs []need
 		return nil, err
 	}
 	var pending []found
-	settle := func(f found, named *catalog.File) error {
-		switch judge(f.need, f.stored, named) {
+	settle := func(f found, said word) error {
+		switch judge(f.need, f.stored, said.file) {
 		case reuse:
+			if p.another(f.need, said) {
+				out.recheck = append(out.recheck, f.need)
+				return nil
+			}
 			if out.reuse == nil { // mostly all of them
 				out.reuse = make([]catalog.File, 0, p.needed)
 			}
-			out.reuse = append(out.reuse, at("", named))
+			out.reuse = append(out.reuse, at("", said.file))
 		case replace:
 			out.replace = append(out.replace, f.need)
 		case conflict:
-			return conflictOf(f.need, named)
+			return conflictOf(f.need, said.file)
 		default:
 			pending = append(pending, f)
 		}
@@ -114,6 +121,12 @@ func (p *planner) own(ctx context.Context, owner hbackup.TableName, needs []need
 	return missing, nil
 }
 
+// another reports that an image of another table vouches for the file, and that this
+// is not enough: what the table needs besides the file is not known from it.
+func (p *planner) another(n need, said word) bool {
+	return said.by != p.table && p.closely != nil && p.closely(n)
+}
+
 // at gives an image's word of a file for an image to be made: where it lies is seen
 // from the target location.
 func at(location string, named *catalog.File) catalog.File {
@@ -125,19 +138,19 @@ func at(location string, named *catalog.File) catalog.File {
 // compare goes along needs, listing and images, hands over each file that the
 // location holds with what the first image that knows it says, and gives those that
 // it does not hold.
-func (p *planner) compare(ctx context.Context, place library, owner hbackup.TableName, needs []need, witnesses []*witness, settle func(found, *catalog.File) error) (missing []need, err error) {
+func (p *planner) compare(ctx context.Context, place library, owner hbackup.TableName, needs []need, witnesses []*witness, settle func(found, word) error) (missing []need, err error) {
 	objects := objectsOf(place.stored(ctx, owner))
 	defer objects.stop()
 	said := newTestimony(place, owner, witnesses)
 	defer said.stop()
 	for i := range needs {
 		n := &needs[i]
-		o, named := objects.seek(n), said.seek(n)
+		o, w := objects.seek(n), said.seek(n)
 		switch {
 		case o != nil:
-			err = settle(found{*n, o.Size}, named)
-		case place == p.here && named != nil && judge(*n, named.Size, named) == conflict:
-			err = conflictOf(*n, named)
+			err = settle(found{*n, o.Size}, w)
+		case place == p.here && w.file != nil && judge(*n, w.file.Size, w.file) == conflict:
+			err = conflictOf(*n, w.file)
 		default:
 			missing = append(missing, *n)
 		}

@@ -251,8 +251,11 @@ func (p *past) needs(t hbackup.TableName) (needs []need, spoilt bool) {
 }
 
 // says is what images say of a path: those that the planner opens first, and all
-// that can be read.
-type says struct{ first, any *catalog.File }
+// that can be read; own is set when it is an image of the table itself that does.
+type says struct {
+	first, any *catalog.File
+	own        bool
+}
 
 // told looks through everything, without any order.
 func (p *past) told(m *model, table hbackup.TableName, n need) (s says) {
@@ -260,12 +263,12 @@ func (p *past) told(m *model, table hbackup.TableName, n need) (s says) {
 	for _, t := range tables {
 		if a := m.newest(t); a != nil && s.first == nil {
 			if f := a.names(string(n.key())); f != nil && f.Location == "" {
-				s.first = f
+				s.first, s.own = f, t == table
 			}
 		}
 		if a := p.here.newest(t); a != nil && m != p.here && s.first == nil {
 			if f := a.names(string(n.key())); f != nil && f.Location == m.name {
-				s.first = f
+				s.first, s.own = f, t == table
 			}
 		}
 		for _, a := range m.albums[t] {
@@ -279,6 +282,9 @@ func (p *past) told(m *model, table hbackup.TableName, n need) (s says) {
 	}
 	return s
 }
+
+// mob says that the file may need others.
+func mob(n need) bool { return n.target.File[31]%4 == 0 }
 
 // outcome is what the planner has decided for one path.
 type outcome struct {
@@ -334,6 +340,8 @@ func (p *past) hold(table hbackup.TableName, needs []need, out plan, err error, 
 				return has && f != nil && lent == f.Size && (n.size < 0 || n.size == f.Size)
 			}
 			switch {
+			case fits(old.first) && mob(n) && table != n.target.Table && !old.own:
+				want = []string{"copy"}
 			case fits(old.first):
 				want = []string{"reuse"}
 			case fits(old.any) && old.first == nil:
@@ -343,6 +351,10 @@ func (p *past) hold(table hbackup.TableName, needs []need, out plan, err error, 
 				return fmt.Errorf("%s is reused, and not from the earlier location: %+v", string(n.key()), o.file)
 			}
 		case !there:
+		case word != nil && stored == word.Size && mob(n) && table != n.target.Table && s.first == nil:
+			want = []string{"reuse", "recheck"} // as the image that was found is this table's or not
+		case word != nil && stored == word.Size && mob(n) && table != n.target.Table && !s.own:
+			want = []string{"recheck"}
 		case word != nil && stored == word.Size:
 			want = []string{"reuse"}
 			if o.file.Location != "" {
@@ -402,7 +414,7 @@ func TestThePlannerAgreesWithAModel(t *testing.T) {
 					if thorough {
 						cost = 1 << 40
 					}
-					pl := planner{table: table, here: p.here, log: quiet, proof: func(found) int64 { return cost }}
+					pl := planner{table: table, here: p.here, log: quiet, closely: mob, proof: func(found) int64 { return cost }}
 					if borrows {
 						pl.lenders = []*lender{{library: p.old}}
 					}

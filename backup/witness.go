@@ -85,15 +85,20 @@ func (t *testimony) err(log *slog.Logger) error {
 	return nil
 }
 
-// seek gives what is said of the file, or nil.
-func (t *testimony) seek(n *need) *catalog.File {
-	var found *catalog.File
+// word is what an image says of a file; no file means that none says anything.
+type word struct {
+	file *catalog.File
+	by   hbackup.TableName // whose image it is
+}
+
+// seek gives what is said of the file.
+func (t *testimony) seek(n *need) (w word) {
 	for i, s := range t.streams {
-		if f := s.seek(n); f != nil && found == nil && liesAt(t.at, t.of[i].lib, f) {
-			found = f
+		if f := s.seek(n); f != nil && w.file == nil && liesAt(t.at, t.of[i].lib, f) {
+			w = word{f, t.of[i].table}
 		}
 	}
-	return found
+	return w
 }
 
 // liesAt reports whether a file that an image of the library names lies at the

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -112,5 +115,28 @@ func TestReferencesAcrossBlocks(t *testing.T) {
 		if got.Files[i] != im.Files[i] {
 			t.Fatalf("file %d is %+v", i, got.Files[i])
 		}
+	}
+}
+
+// The vector is a manifest with a reference as it was first written.
+func TestReferenceVector(t *testing.T) {
+	want := testImage(referenceFiles())
+	want.ID, want.Backup = "20261130T230501.123Z-7f3k2m9q4x.0003", "20261130T230501.123Z-7f3k2m9q4x"
+	file := filepath.Join("testdata", "references.image")
+	if *update {
+		b, err := want.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DecodeImage(b); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\n%+v\n%v", got, want, err)
 	}
 }
