@@ -76,7 +76,7 @@ func ReadHistory(ctx context.Context, places []Place) History {
 // at once more, in openEntry.
 func readPlace(ctx context.Context, p Place) ([]Entry, error) {
 	var known Remembered
-	var runs []storage.Object
+	var runs []listedRun
 	var requests []hbackup.RequestID
 	var runsErr, requestsErr error
 	parallel(3, 3, func(i int) {
@@ -117,15 +117,21 @@ func readPlace(ctx context.Context, p Place) ([]Entry, error) {
 	return entries, damage
 }
 
+// listedRun is the record of a run in a listing.
+type listedRun struct {
+	id   hbackup.BackupID
+	size int64 // -1 when the listing does not say
+}
+
 // listRuns lists the records of runs, in the order of their ids.
-func listRuns(ctx context.Context, p Place) ([]storage.Object, error) {
-	var all []storage.Object
+func listRuns(ctx context.Context, p Place) ([]listedRun, error) {
+	var all []listedRun
 	for o, err := range p.Store.List(ctx, backupsPrefix, storage.ListOptions{NamesOnly: true}) {
 		if err != nil {
 			return all, hbackup.E("list backups in", string(p.Store.Location()), hbackup.KindOther, err)
 		}
-		if _, err := parseBackupKey(o.Key); err == nil { // other keys are not ours; check reports them
-			all = append(all, o)
+		if id, err := parseBackupKey(o.Key); err == nil { // other keys are not ours; check reports them
+			all = append(all, listedRun{id, o.Size})
 		}
 	}
 	return all, nil

@@ -3,12 +3,10 @@ package catalog
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"hbackup"
-	"hbackup/storage"
 )
 
 // readers is how many records of one location are read at the same time. The
@@ -26,7 +24,7 @@ type learner struct {
 }
 
 // runs gives an entry for each record, which are in the order of their ids.
-func (l *learner) runs(ctx context.Context, listed []storage.Object) []Entry {
+func (l *learner) runs(ctx context.Context, listed []listedRun) []Entry {
 	known, knownSizes := l.known.Runs, l.known.Sizes
 	if len(known) == len(listed) && l.allKnown(listed) {
 		for i := range known {
@@ -39,13 +37,13 @@ func (l *learner) runs(ctx context.Context, listed []storage.Object) []Entry {
 	sizes := make([]int64, len(listed))
 	var unread []int
 	for i, o := range listed {
-		id := runOf(o)
+		id := o.id
 		for len(known) > 0 && known[0].ID < id {
 			known, knownSizes = known[1:], knownSizes[1:]
 		}
 		e := &entries[i]
 		e.Place = l.p.Name
-		if len(known) > 0 && known[0].ID == id && (o.Size < 0 || o.Size == knownSizes[0]) {
+		if len(known) > 0 && known[0].ID == id && (o.size < 0 || o.size == knownSizes[0]) {
 			e.Run, sizes[i] = known[0].Run, knownSizes[0]
 			continue
 		}
@@ -55,10 +53,11 @@ func (l *learner) runs(ctx context.Context, listed []storage.Object) []Entry {
 	parallel(len(unread), readers, func(n int) {
 		i := unread[n]
 		e := &entries[i]
-		b, err := readRecord(ctx, l.p.Store, listed[i].Key)
+		key := BackupKey(e.ID)
+		b, err := readRecord(ctx, l.p.Store, key)
 		var r Run
 		if err == nil {
-			err = decodeRecord(l.p.Store.Location().At(listed[i].Key), b, &r, &r.Format, RunFormat)
+			err = decodeRecord(l.p.Store.Location().At(key), b, &r, &r.Format, RunFormat)
 		}
 		if err == nil {
 			err = r.mustBe(e.ID, l.p.Store)
@@ -83,15 +82,10 @@ func (l *learner) runs(ctx context.Context, listed []storage.Object) []Entry {
 	return entries
 }
 
-// runOf reads the id out of an object that listRuns gave.
-func runOf(o storage.Object) hbackup.BackupID {
-	return hbackup.BackupID(strings.TrimSuffix(string(o.Key[len(backupsPrefix):]), ".json"))
-}
-
 // allKnown reports whether exactly the records that are remembered are listed.
-func (l *learner) allKnown(listed []storage.Object) bool {
+func (l *learner) allKnown(listed []listedRun) bool {
 	for i, o := range listed {
-		if l.known.Runs[i].ID != runOf(o) || o.Size >= 0 && o.Size != l.known.Sizes[i] {
+		if l.known.Runs[i].ID != o.id || o.size >= 0 && o.size != l.known.Sizes[i] {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,15 +51,14 @@ func readFile(path string) ([]byte, error) {
 		return nil, fail(err)
 	}
 	defer f.Close()
-	buf := make([]byte, maxFile+1)
-	n, err := readFull(f, buf)
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fail(err)
 	}
-	if n > maxFile {
+	if len(text) > maxFile {
 		return nil, hbackup.Errorf("read configuration", path, hbackup.KindUsage, "the file is larger than %s", Size(maxFile))
 	}
-	return buf[:n], nil
+	return text, nil
 }
 
 // yamlLine finds the line in the messages of the YAML parser.

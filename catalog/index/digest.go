@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +21,7 @@ func lineOf(index string) (string, error) {
 	}
 	defer f.Close()
 	h := storage.NewHash()
-	n, err := io.Copy(h, bufio.NewReaderSize(f, 1<<20))
+	n, err := io.CopyBuffer(h, f, make([]byte, 128<<10))
 	if err != nil {
 		return "", err
 	}

@@ -55,32 +55,31 @@ func (t *Table) Row(cells ...string) {
 
 // WriteTo writes the table; two spaces part the columns, and no line ends in spaces.
 func (t *Table) WriteTo(w io.Writer) (int64, error) {
-	var lines [][]string
 	head := make([]string, len(t.columns))
 	named := false
 	for i, c := range t.columns {
 		head[i] = strings.ToUpper(c.Name)
 		named = named || c.Name != ""
 	}
-	if named {
-		lines = append(lines, head)
-	}
-	lines = append(lines, t.rows...)
 	widths := make([]int, len(t.columns))
 	size := 0
-	for _, line := range lines {
+	measure := func(line []string) {
 		for i, cell := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 			size += len(cell)
 		}
 	}
+	measure(head)
+	for _, line := range t.rows {
+		measure(line)
+	}
 	widest := slices.Max(append(widths, 0))
 	for _, width := range widths {
-		size += len(lines) * (width + 2) // more than enough
+		size += (1 + len(t.rows)) * (width/2 + 2) // about what the spaces come to
 	}
 	b := make([]byte, 0, size)
 	spaces := strings.Repeat(" ", widest+2)
-	for _, line := range lines {
+	write := func(line []string) {
 		for i, cell := range line {
 			if i > 0 {
 				b = append(b, spaces[:2]...)
@@ -93,6 +92,12 @@ func (t *Table) WriteTo(w io.Writer) (int64, error) {
 			}
 		}
 		b = append(bytes.TrimRight(b, " "), '\n')
+	}
+	if named {
+		write(head)
+	}
+	for _, line := range t.rows {
+		write(line)
 	}
 	n, err := w.Write(b)
 	return int64(n), err
