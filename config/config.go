@@ -181,7 +181,7 @@ type Copy struct {
 
 // Index is about the cache of what locations hold.
 type Index struct {
-	Enabled   bool   `key:"enabled" default:"true" doc:"Remember the records of backups, so that list reads only new ones."`
+	Enabled   bool   `key:"enabled" default:"true" doc:"Remember the records of backups and which files they name, so that list and info read only new ones."`
 	Directory string `key:"directory" defaultdoc:"hbackup in the user's cache directory" doc:"Where the index of each cluster lies." example:"/var/cache/hbackup"`
 }
 
