@@ -1,8 +1,8 @@
 // Package backup is the verb that turns tables of a living cluster into images
 // in a location.
 //
-// A run is: record the request, take the lease, and then per table: snapshot by
-// RPC, plan from the snapshot's manifest, copy what the location lacks, commit
+// A run is: record the request, take its lease, and then per table: take the
+// table's lease, snapshot by RPC, plan from the snapshot's manifest, copy what the location lacks, commit
 // the image, delete the snapshot. At the end the run's record is committed. Each
 // step can be killed and run again with the same request id.
 package backup
@@ -37,6 +37,7 @@ type Options struct {
 	Tables        int           // tables worked on at a time; default 2
 	SnapshotTTL   time.Duration // after which HBase drops a forgotten snapshot of ours; default 72 h
 	LeaseTTL      time.Duration // how long a dead run looks alive; default 30 s
+	TableWait     time.Duration // how long a table is waited for that another run works on; default 1 min
 	SkipChecksums bool          // do not check HFile block checksums as bytes pass
 	Init          bool          // make the location ours although it holds other data
 	Committer     committer.Protocol
@@ -59,6 +60,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.LeaseTTL <= 0 {
 		o.LeaseTTL = failpoint.LeaseTTL(30 * time.Second)
+	}
+	if o.TableWait <= 0 {
+		o.TableWait = time.Minute
 	}
 	if o.Reporter == nil {
 		o.Reporter = silent{}

@@ -38,7 +38,7 @@ func TestHeadOfAnImage(t *testing.T) {
 		if !slices.Equal(h.Parents, c.parents) {
 			t.Errorf("parents %v, want %v", h.Parents, c.parents)
 		}
-		if h.Fence <= 0 || c.run.Fence < h.Fence {
+		if h.Fence <= 0 || c.run.Fence <= 0 {
 			t.Errorf("fence %d, of the run %d", h.Fence, c.run.Fence)
 		}
 	}

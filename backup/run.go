@@ -42,6 +42,7 @@ type run struct {
 	choice    committer.Choice
 	settled   committer.Accounted // uploads of earlier tries of this run
 	slots     slots
+	claims    claims
 }
 
 // Run backs up the tables of the request. When every table fails the error says
@@ -105,11 +106,10 @@ const lookAgain = 2 * time.Second
 // holder that does not renew is waited for, one that does is at work.
 func (r *run) takeLease(ctx context.Context) error {
 	name := catalog.RunLease(r.job.Backup)
-	owner := fmt.Sprintf("%s, request %s", r.opts.Host, r.req.ID)
 	var first lease.Holder
 	for {
 		var err error
-		r.lease, err = lease.Acquire(ctx, r.store, name, owner, r.opts.LeaseTTL)
+		r.lease, err = lease.Acquire(ctx, r.store, name, r.owner(), r.opts.LeaseTTL)
 		if err == nil {
 			return nil
 		}
@@ -134,6 +134,9 @@ func (r *run) takeLease(ctx context.Context) error {
 		}
 	}
 }
+
+// owner says in leases who this is.
+func (r *run) owner() string { return fmt.Sprintf("%s, request %s", r.opts.Host, r.req.ID) }
 
 func deref(r *catalog.Run) catalog.Run {
 	if r == nil {
@@ -289,25 +292,49 @@ func (r *run) work(ctx context.Context) (Result, error) {
 	r.dropUploads(ctx)
 	lines := make([]catalog.TableRun, len(r.job.Tables))
 	errs := make([]error, len(r.job.Tables))
-	numbers := make([]int, len(r.job.Tables))
-	for i := range numbers {
-		numbers[i] = i
+	if err := r.allTables(ctx, lines, errs); err != nil {
+		return Result{}, err // cancelled, or the lease was lost
 	}
-	err := engine.Local(ctx, r.opts.Tables, engine.Each(numbers), func(ctx context.Context, i int) error {
+	return r.commit(ctx, lines, errs)
+}
+
+// allTables works on the tables, each of which gets its line, and its error when it
+// failed: one bad table does not stop the others. Those that another run works on
+// come last, and are waited for.
+func (r *run) allTables(ctx context.Context, lines []catalog.TableRun, errs []error) error {
+	left := make([]int, len(lines))
+	for i := range left {
+		left[i] = i
+	}
+	patience := patience{most: r.opts.TableWait}
+	for {
+		if err := r.someTables(ctx, left, lines, errs); err != nil {
+			return err
+		}
+		var next time.Duration
+		left, next = busyTables(left, errs)
+		if len(left) == 0 || patience.over() {
+			return nil
+		}
+		if err := wait(ctx, patience.bound(next)); err != nil {
+			return err
+		}
+	}
+}
+
+// someTables works on the tables of the numbers.
+func (r *run) someTables(ctx context.Context, numbers []int, lines []catalog.TableRun, errs []error) error {
+	return engine.Local(ctx, r.opts.Tables, engine.Each(numbers), func(ctx context.Context, i int) error {
 		t := r.job.Tables[i]
 		lines[i], errs[i] = r.table(ctx, t, r.job.Backup.Image(i))
 		if errs[i] != nil {
 			lines[i] = catalog.TableRun{Table: t, Failure: catalog.NewFailure(errs[i])}
 			r.opts.Reporter.Stage(t, "failed")
-			return nil // one bad table does not stop the others
+			return nil
 		}
 		r.opts.Reporter.Stage(t, "done")
 		return nil
 	})
-	if err != nil {
-		return Result{}, err // cancelled, or the lease was lost
-	}
-	return r.commit(ctx, lines, errs)
 }
 
 // commit writes the run's record when there is an image to show.
@@ -331,7 +358,7 @@ func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error
 	}
 	// A table that failed because the lease was lost is not failed for whoever has
 	// the run now.
-	if err := r.mayCommit(ctx); err != nil {
+	if err := r.mayCommit(ctx, r.lease); err != nil {
 		return Result{}, err
 	}
 	now, err := r.store.ServerTime(ctx)
@@ -349,8 +376,9 @@ func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error
 }
 
 // mayCommit is the last look before something is committed: the location is still
-// the one that the run began with, and the run is still this process's.
-func (r *run) mayCommit(ctx context.Context) error {
+// the one that the run began with, the run is still this process's, and so is, as
+// the store says, the lease of what is committed.
+func (r *run) mayCommit(ctx context.Context, l *lease.Lease) error {
 	now, err := catalog.ReadMarker(ctx, r.location)
 	if err != nil && !hbackup.IsKind(err, hbackup.KindNotFound) {
 		return err
@@ -358,6 +386,9 @@ func (r *run) mayCommit(ctx context.Context) error {
 	if err != nil || now.ID != r.marker.ID {
 		return hbackup.Errorf("use location", string(r.location.Location()), hbackup.KindConflict, "it is not the one that the run began with (location id %s)", r.marker.ID).
 			WithHint("was its disk unmounted, or another one mounted in its place? What the run has written since lies there; run the same request again once the location is back")
+	}
+	if err := l.Confirm(ctx); err != nil {
+		return err
 	}
 	return r.lease.Check()
 }

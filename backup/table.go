@@ -32,6 +32,11 @@ func (r *run) table(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		return line, err
 	}
 
+	ctx, free, err := r.claimTable(ctx, t)
+	if err != nil {
+		return line, err
+	}
+	defer free()
 	r.opts.Reporter.Stage(t, "snapshot")
 	name := snapshotName(r.req.Cluster, id)
 	taken, err := r.takeSnapshot(ctx, name, t)
@@ -128,7 +133,7 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		{Name: catalog.DataManifestFile, Size: int64(len(manifest)), Digest: storage.DigestOf(manifest)},
 		{Name: catalog.SnapshotInfoFile, Size: int64(len(info)), Digest: storage.DigestOf(info)},
 	}
-	if err := r.publish(ctx, image); err != nil {
+	if err := r.publish(ctx, t, image); err != nil {
 		return line, err
 	}
 	err = image.PutSnapshotFiles(ctx,
@@ -138,12 +143,12 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 		return line, err
 	}
 	failpoint.Hit(StepSnapshotWritten)
-	im.Fence = r.lease.Holder().Generation
+	im.Fence = r.claims.of(t).Holder().Generation
 	encoded, err := im.Encode()
 	if err != nil {
 		return line, hbackup.E("encode image", string(id), hbackup.KindOther, err)
 	}
-	if err := r.mayCommit(ctx); err != nil {
+	if err := r.mayCommit(ctx, r.claims.of(t)); err != nil {
 		return line, err
 	}
 	if err := image.Commit(ctx, catalog.ImageKey(t, id), encoded); err != nil {

@@ -286,7 +286,7 @@ func TestASecondBackupWritesManifestsAlone(t *testing.T) {
 		}
 		calls = append(calls, c.Calls())
 	}
-	if each := calls[1] - calls[0]; calls[2]-calls[1] != 3*each || each > 9 {
+	if each := calls[1] - calls[0]; calls[2]-calls[1] != 3*each || each > 15 {
 		t.Errorf("1, 2 and 5 tables took %v requests", calls)
 	}
 	t.Logf("requests with 1, 2 and 5 tables: %v", calls)

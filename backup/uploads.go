@@ -40,9 +40,9 @@ func (r *run) begin(t hbackup.TableName, id hbackup.ImageID) (*committer.Image, 
 
 // publish makes the files of an image visible. Where they were held until now it
 // is the last moment to find that they should not be.
-func (r *run) publish(ctx context.Context, image *committer.Image) error {
+func (r *run) publish(ctx context.Context, t hbackup.TableName, image *committer.Image) error {
 	if r.choice.Protocol == committer.ProtocolDeferred {
-		if err := r.mayCommit(ctx); err != nil {
+		if err := r.mayCommit(ctx, r.claims.of(t)); err != nil {
 			return err
 		}
 	}

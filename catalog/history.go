@@ -25,6 +25,8 @@ type Place struct {
 type Entry struct {
 	Run
 	Place string // name of the location
+	// Holder is who works on a run that is running.
+	Holder lease.Holder
 	// Unreadable says why the record could not be read; then only the id is known.
 	Unreadable error
 }
@@ -164,12 +166,12 @@ func openEntry(ctx context.Context, p Place, j Job) (Entry, error) {
 	for _, t := range j.Tables {
 		e.Tables = append(e.Tables, TableRun{Table: t})
 	}
-	live, err := Live(ctx, p.Store, j.Backup)
+	holder, live, err := HolderOf(ctx, p.Store, j.Backup)
 	if err != nil {
 		return e, err
 	}
 	if live {
-		e.State = StateRunning
+		e.State, e.Holder = StateRunning, holder
 		return e, nil
 	}
 	r, err := ReadRun(ctx, p.Store, j.Backup)
@@ -203,17 +205,18 @@ func AddImages(ctx context.Context, s storage.Store, r *Run) error {
 // RunLease names the lease that a run holds while it works.
 func RunLease(id hbackup.BackupID) string { return "run-" + string(id) }
 
-// Live reports whether the run's lease is held right now.
-func Live(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, error) {
-	h, found, err := lease.Read(ctx, s, RunLease(id))
+// TableLease names the lease that a backup holds on a table while it works on it.
+// Backups of other tables do not mind.
+func TableLease(t hbackup.TableName) string { return "table-" + t.Path() }
+
+// HolderOf gives who held the run's lease last, and whether it is held right now.
+func HolderOf(ctx context.Context, s storage.Store, id hbackup.BackupID) (holder lease.Holder, live bool, err error) {
+	holder, found, err := lease.Read(ctx, s, RunLease(id))
 	if err != nil || !found {
-		return false, err
+		return holder, false, err
 	}
 	now, err := s.ServerTime(ctx)
-	if err != nil {
-		return false, err
-	}
-	return h.HeldAt(now), nil
+	return holder, err == nil && holder.HeldAt(now), err
 }
 
 // Dead reports whether the run is known here and its lease is no longer held.
@@ -222,7 +225,7 @@ func Dead(ctx context.Context, s storage.Store, id hbackup.BackupID) (bool, erro
 	if err != nil || !found {
 		return false, err
 	}
-	live, err := Live(ctx, s, id)
+	_, live, err := HolderOf(ctx, s, id)
 	return err == nil && !live, err
 }
 

@@ -44,8 +44,8 @@ type Header struct {
 	// Parents are the newest earlier images, of this table and of those that it was
 	// cloned from, whose files this one was compared with. It needs none of them.
 	Parents []hbackup.ImageID `json:"parents,omitempty"`
-	// Fence is the generation of the run's lease under which the image was committed:
-	// of two processes that had the run one after the other the later one's is greater.
+	// Fence is the generation of the table's lease under which the image was committed:
+	// of two that held it one after the other the later one's is greater.
 	Fence int64 `json:"fence,omitempty"`
 	// References are the other locations that hold files of the image. An image
 	// with any needs them to be restored, and is of FormatWithReferences.

@@ -60,6 +60,7 @@ type Cluster struct {
 	MaxAge time.Duration `key:"max_age" min:"1m" max:"8760h" doc:"How long ago the newest restorable moment of a table may be before info calls the table late: the time between two backups and how long one takes. Without it no table is late." example:"26h"`
 
 	SnapshotTTL      time.Duration `key:"snapshot_ttl" default:"72h" min:"10m" max:"8760h" doc:"How long HBase keeps a snapshot of ours if nobody deletes it, for the case that hbackup and its host are gone for good."`
+	TableWait        time.Duration `key:"table_wait" default:"1m" min:"1s" max:"24h" doc:"How long a backup waits for tables that another backup of the cluster works on. What is not free by then fails, and the rest is done."`
 	OperationTimeout time.Duration `key:"operation_timeout" default:"30m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
 }
 

@@ -100,6 +100,7 @@ func (p *program) backup(c *cli.Context) error {
 		result, err := s.services.Backup(ctx, cl, req, backup.Options{
 			Files:         s.cfg.Copy.Concurrency,
 			SnapshotTTL:   cl.SnapshotTTL,
+			TableWait:     cl.TableWait,
 			SkipChecksums: !s.cfg.Copy.VerifyHFileChecksums,
 			Committer:     committer.Protocol(s.cfg.Locations[cl.Target].Committer),
 			Reference:     backup.Reference(cl.Reference),

@@ -11,6 +11,7 @@ import (
 	"hbackup/catalog"
 	"hbackup/config"
 	"hbackup/internal/ui"
+	"hbackup/storage/lease"
 )
 
 // backupFinder looks for a backup by its id in the locations of clusters, in
@@ -29,6 +30,7 @@ type foundBackup struct {
 	run     catalog.Run
 	// elsewhere finds other locations that hold files of the backup.
 	elsewhere catalog.Elsewhere
+	holder    lease.Holder // who works on it, while it is running
 }
 
 // image gives what is needed to work with one table's image.
@@ -86,6 +88,7 @@ func (p *program) describe(c *cli.Context) error {
 			return err
 		}
 		d := describeDocument{runDocument: newRun(found.run, found.place.Name)}
+		d.Holder = newHolder(found.holder)
 		if ref.image != "" {
 			h, err := s.services.ReadHead(ctx, found.image(found.run.Tables[0]))
 			if err != nil {

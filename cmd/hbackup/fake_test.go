@@ -16,6 +16,7 @@ import (
 	"hbackup/check"
 	"hbackup/config"
 	"hbackup/restore"
+	"hbackup/storage/lease"
 )
 
 func fakeNow() time.Time { return time.Date(2026, 12, 1, 2, 17, 1, 0, time.UTC) }
@@ -58,7 +59,8 @@ func partialRun() catalog.Run {
 // fake is services that answer from memory.
 type fake struct {
 	run      catalog.Run
-	done     bool // the request had reached its end before
+	holder   lease.Holder // who works on run
+	done     bool         // the request had reached its end before
 	err      error
 	history  catalog.History
 	stored   map[string]storedSizes
@@ -142,7 +144,7 @@ func (f *fake) FindBackup(_ context.Context, clusters []*config.Cluster, id hbac
 			cl = c
 		}
 	}
-	return foundBackup{cl, catalog.Place{Name: "main"}, f.run, nil}, nil
+	return foundBackup{cl, catalog.Place{Name: "main"}, f.run, nil, f.holder}, nil
 }
 
 func (f *fake) ReadHead(_ context.Context, i catalog.Found) (catalog.Header, error) {
@@ -269,7 +271,8 @@ var fakes = map[string]*fake{
 	"failures": {items: []check.Item{
 		{Name: "hbase", Status: check.Failed, Detail: "down", Err: hbackup.Errorf("", "", hbackup.KindUnavailable, "down")},
 		{Name: "target main", Status: check.Failed, Detail: "denied", Err: hbackup.Errorf("", "", hbackup.KindDenied, "denied")}}},
-	"running":  {run: catalog.Run{ID: fakeID, State: catalog.StateRunning, Started: at(0), Tables: []catalog.TableRun{{Table: orders}}}},
+	"running": {run: catalog.Run{ID: fakeID, State: catalog.StateRunning, Started: at(0), Tables: []catalog.TableRun{{Table: orders}}},
+		holder: lease.Holder{Name: "run", Generation: 7, Owner: "backup1, request nightly", Acquired: at(0), Expires: at(90 * time.Second)}},
 	"nothing":  {history: catalog.History{Unreachable: map[string]error{"main": hbackup.Errorf("list", "s3://bucket", hbackup.KindDenied, "access denied")}}},
 	"empty":    {},
 	"block":    {run: completeRun(), block: true},

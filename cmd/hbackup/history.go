@@ -125,7 +125,7 @@ func (w *world) FindBackup(ctx context.Context, clusters []*config.Cluster, id h
 			run, err := catalog.ReadRun(ctx, p.Store, id)
 			switch {
 			case err == nil:
-				return foundBackup{cl, p, run, w.elsewhere(cl)}, nil
+				return foundBackup{cluster: cl, place: p, run: run, elsewhere: w.elsewhere(cl)}, nil
 			case hbackup.IsKind(err, hbackup.KindCorrupt, hbackup.KindIncomplete, hbackup.KindUnsupported):
 				return foundBackup{}, err // it is there, and cannot be read
 			case !hbackup.IsKind(err, hbackup.KindNotFound):
@@ -170,7 +170,7 @@ func (w *world) findOpen(ctx context.Context, clusters []*config.Cluster, id hba
 				if err == nil {
 					err = catalog.AddImages(ctx, p.Store, &e.Run)
 				}
-				return foundBackup{cl, p, e.Run, w.elsewhere(cl)}, true, err
+				return foundBackup{cl, p, e.Run, w.elsewhere(cl), e.Holder}, true, err
 			}
 		}
 	}

@@ -212,6 +212,7 @@ func (d *listDocument) describe() {
 	for i, r := range d.rows {
 		run := newRun(r.Run, r.Place)
 		run.Cluster, run.Error = r.cluster, r.problem
+		run.Holder = newHolder(r.Holder)
 		if run.Started == "" {
 			run.Started = hbackup.FormatTime(r.began())
 		}

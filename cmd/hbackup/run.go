@@ -6,6 +6,7 @@ import (
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/internal/ui"
+	"hbackup/storage/lease"
 )
 
 // runDocument describes a backup run: in the results of backup, list and
@@ -31,10 +32,31 @@ type runDocument struct {
 	CopiedBytes  int64               `json:"copied_bytes"`
 	Selection    *hbackup.Selection  `json:"selection,omitempty"` // what chose the tables; absent when they were named
 	Gone         []hbackup.TableName `json:"gone,omitempty"`      // tables of the selection's last run that this one has not
+	Holder       *holderDocument     `json:"holder,omitempty"`    // who works on it, while it is running
 	Tables       []tableDocument     `json:"tables,omitempty"`
 	Error        *errorDetails       `json:"error,omitempty"` // why the record could not be read
 
 	started, finished time.Time
+}
+
+// holderDocument is who has the lease of a run.
+type holderDocument struct {
+	Owner   string `json:"owner"`   // host and request
+	Since   string `json:"since"`   // when that process took it
+	Expires string `json:"expires"` // when it ends unless it is renewed, which a living process does
+	// Generation grows with each change of the lease.
+	Generation int64 `json:"generation"`
+
+	since, expires time.Time
+}
+
+// newHolder gives nil when nobody holds it.
+func newHolder(h lease.Holder) *holderDocument {
+	if h.Generation == 0 {
+		return nil
+	}
+	return &holderDocument{Owner: ui.OneLine(h.Owner), Since: hbackup.FormatTime(h.Acquired), Expires: hbackup.FormatTime(h.Expires), Generation: h.Generation,
+		since: h.Acquired, expires: h.Expires}
 }
 
 // tableDocument is one table of a run.
@@ -110,6 +132,9 @@ func (d runDocument) head(now nowFunc) *ui.Table {
 		t.Row("tables", d.Selection.String())
 	}
 	t.Row("started", ui.Time(d.started, now()))
+	if h := d.Holder; h != nil {
+		t.Row("held by", h.Owner+", since "+ui.Time(h.since, now())+"; its lease lasts until "+ui.Time(h.expires, now())+" unless it is renewed")
+	}
 	if !d.finished.IsZero() {
 		t.Row("finished", ui.Time(d.finished, now())+", took "+hbackup.FormatDuration(d.finished.Sub(d.started)))
 	}

@@ -39,6 +39,35 @@ func (l *Lease) left() time.Duration {
 	return l.surely() - since(l.asked)
 }
 
+// Confirm asks the store whether somebody else has taken the lease, and gives
+// ErrLost if so. Check cannot know when all clocks of the machine stood still, as
+// they do while it is suspended.
+func (l *Lease) Confirm(ctx context.Context) error {
+	l.change.Lock()
+	defer l.change.Unlock()
+	if err := l.Check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(storage.Urgent(ctx), opWindow)
+	defer cancel()
+	last, err := newest(ctx, l.store, l.name)
+	if err != nil {
+		return err
+	}
+	current := l.Holder()
+	if last <= current.Generation {
+		return l.Check()
+	}
+	by, err := readGeneration(ctx, l.store, l.name, last)
+	switch {
+	case err != nil:
+		return err
+	case by.record.Token != current.record.Token:
+		return l.overtaken(ctx, last, nil)
+	}
+	return l.Check() // a renewal of ours whose answer was lost
+}
+
 // Renew extends the lease to its full time from now. An error with ErrLost is
 // final; after any other the lease is held as before and Renew may be tried
 // again.
