@@ -24,6 +24,8 @@ import (
 	"hbackup/storage"
 	"hbackup/storage/faulty"
 	"hbackup/storage/file"
+	"hbackup/storage/gcs"
+	"hbackup/storage/gcs/gcstest"
 	"hbackup/storage/mem"
 	"hbackup/storage/prefixed"
 	"hbackup/storage/s3"
@@ -49,7 +51,17 @@ func places(t *testing.T) map[string]storage.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { bucket.Close() })
-	return map[string]storage.Store{"mem": mem.New("backups"), "locked": mem.New("backups", mem.WithPermanence(storage.Locked)), "dir": dir, "s3": bucket}
+	google, err := gcstest.Start("", gcstest.Options{Buckets: []string{"backups"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { google.Close() })
+	gs, err := gcs.New(t.Context(), gcs.Config{Bucket: "backups", Endpoint: google.Endpoint()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { gs.Close() })
+	return map[string]storage.Store{"mem": mem.New("backups"), "locked": mem.New("backups", mem.WithPermanence(storage.Locked)), "dir": dir, "s3": bucket, "gcs": gs}
 }
 
 // archive gives the key of a file of the table in the cluster's folder.
@@ -214,19 +226,18 @@ func (r *recorder) archived() (files int, bytes int64) {
 // What a run that died has put is proven by the store's digest and our mark where
 // there are both, and read where there are not; either way it is not copied.
 func TestWhatADeadRunHasLeftIsProven(t *testing.T) {
-	dir, err := file.Open(storage.Place{Scheme: storage.SchemeFile, Path: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := places(t)
 	const trailer = 4096
 	for name, c := range map[string]struct {
 		s       storage.Store
 		foreign bool
 		whole   bool
 	}{
-		"digest and mark": {mem.New("backups"), false, false},
+		"digest and mark": {at["mem"], false, false},
+		"S3":              {at["s3"], false, false},
+		"GCS":             {at["gcs"], false, false},
 		"no mark":         {mem.New("backups"), true, true},
-		"no digest":       {dir, false, true},
+		"no digest":       {at["dir"], false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

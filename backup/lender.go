@@ -40,7 +40,7 @@ func lendersOf(places []catalog.Place, target string, log *slog.Logger) []*lende
 			log.Warn("an earlier location does not say which one it is, so no image can name its files; what it holds is copied", "location", p.Name)
 			continue
 		}
-		all = append(all, &lender{library: shelf{p.LocationID, p.Store}, name: p.Store.Location()})
+		all = append(all, &lender{library: &shelf{p.LocationID, p.Store}, name: p.Store.Location()})
 	}
 	return all
 }

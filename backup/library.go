@@ -29,23 +29,24 @@ type fileList interface {
 	FilesIn(prefix string) iter.Seq2[catalog.File, error]
 }
 
-// shelf is the library that is read from storage alone.
+// shelf is the library that is read from storage alone. Libraries are told apart by
+// their identity, so one place has one.
 type shelf struct {
 	location string // its id
 	store    storage.Store
 }
 
-func (s shelf) id() string { return s.location }
+func (s *shelf) id() string { return s.location }
 
-func (s shelf) stored(ctx context.Context, owner hbackup.TableName) iter.Seq2[storage.Object, error] {
+func (s *shelf) stored(ctx context.Context, owner hbackup.TableName) iter.Seq2[storage.Object, error] {
 	return s.store.List(ctx, catalog.ArchivePrefix(owner), storage.ListOptions{})
 }
 
-func (s shelf) images(ctx context.Context, t hbackup.TableName) ([]catalog.ImageRef, error) {
+func (s *shelf) images(ctx context.Context, t hbackup.TableName) ([]catalog.ImageRef, error) {
 	return catalog.ImageRefs(ctx, s.store, t)
 }
 
-func (s shelf) open(ctx context.Context, t hbackup.TableName, ref catalog.ImageRef) (fileList, error) {
+func (s *shelf) open(ctx context.Context, t hbackup.TableName, ref catalog.ImageRef) (fileList, error) {
 	r, err := catalog.OpenStored(ctx, s.store, t, ref)
 	if err != nil {
 		return nil, err // and not a nil pointer

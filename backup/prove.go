@@ -15,7 +15,7 @@ import (
 // one of these says so:
 //
 //   - It has the size of the cluster's file, bears the mark of a put of hbackup, and
-//     the store keeps the digest that it has checked when the bytes came. Under the
+//     the store keeps the digest of what came, which it has checked then. Under the
 //     name of a store file hbackup puts nothing but what it has read from the cluster
 //     under that name, whole, and judged good before the last byte; so what the digest
 //     stands for is the file. The end of the object is read all the same: it says how
@@ -27,7 +27,7 @@ import (
 // The digest alone would prove nothing: it says that the store has what somebody has
 // put there.
 func (r *run) prove(ctx context.Context, mob *mobFiles, n need) (catalog.File, error) {
-	if n.size < 0 || mob.concerns(n) || !r.store.Capabilities().StoredDigest {
+	if n.size < 0 || mob.concerns(n) {
 		return r.recheck(ctx, mob, n)
 	}
 	f := n.file()

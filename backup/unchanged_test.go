@@ -28,6 +28,7 @@ import (
 	"hbackup/hbase/rpc"
 	"hbackup/hbase/snapshot"
 	"hbackup/storage"
+	"hbackup/storage/concurrency"
 	"hbackup/storage/mem"
 	"hbackup/storage/metered"
 	"hbackup/storage/prefixed"
@@ -200,6 +201,9 @@ func (s *paperStore) List(ctx context.Context, prefix string, o storage.ListOpti
 		return s.Store.List(ctx, prefix, o)
 	}
 	table := hbackup.TableName{Namespace: "ns", Qualifier: strings.Trim(strings.TrimPrefix(prefix, archive), "/")}
+	if !slices.Contains(s.of.tables, table) {
+		return s.Store.List(ctx, prefix, o)
+	}
 	return func(yield func(storage.Object, error) bool) {
 		all := s.ready
 		if all == nil {
@@ -255,6 +259,26 @@ func TestPlanningAsksThreeThings(t *testing.T) {
 		if c.Calls() != int64(3*(n+1)) || c.List.Calls != int64(2*(n+1)) || c.Get.Calls != int64(n+1) || c.Listed != int64(31*(n+1)) || c.OpenReaders != 0 {
 			t.Errorf("after %d tables: %+v", n+1, c)
 		}
+	}
+}
+
+// A location may be limited to one call at a time: what planning reads side by side
+// must not wait for itself.
+func TestPlanningGetsAlongWithOneCallAtATime(t *testing.T) {
+	p := newPaper(1, 10, 3)
+	r := &run{opts: Options{}.withDefaults(), store: prefixed.New(concurrency.New(newPaperStore(t, p), 1), "prod"), marker: catalog.Marker{ID: strings.Repeat("a", 32)}}
+	m := p.manifest(p.tables[0], "s")
+	needs, err := needsOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extra := needs[0]
+	extra.target.Table = hbackup.TableName{Namespace: "ns", Qualifier: "t00000-origin"} // a second owner, before the first
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := r.planTable(ctx, p.tables[0], append([]need{extra}, needs...), newMOBFiles(m, needs))
+	if err != nil || len(out.reuse) != 30 || len(out.copy) != 1 {
+		t.Errorf("%d reused, %d copied, %v", len(out.reuse), len(out.copy), err)
 	}
 }
 
