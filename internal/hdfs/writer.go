@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
@@ -184,6 +185,9 @@ func (w *Writer) complete() error {
 	for pause := completePause; ; pause = min(2*pause, time.Second) {
 		err := w.s.do(func(*session) error { return w.f.Close() })
 		if !lib.IsErrReplicating(err) || time.Now().Add(pause).After(giveUp) {
+			if err != nil && w.completed() {
+				return nil
+			}
 			return err
 		}
 		select {
@@ -192,6 +196,21 @@ func (w *Writer) complete() error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// completed reports whether the name node, which knows of no such file that is open,
+// has completed it before: the answer was lost, and the call repeated. It knows a
+// repeated call by the last block, which only the first one for a file names.
+func (w *Writer) completed() bool {
+	if !strings.HasSuffix(w.s.lastAnswer().exception, ".LeaseExpiredException") || w.inode == 0 {
+		return false
+	}
+	r, info, err := w.fs.Open(w.ctx, w.path, 0) // which refuses a file that is open for writing
+	if err != nil {
+		return false
+	}
+	r.Close() // nothing was read
+	return info.ID == w.inode && info.Size == w.written
 }
 
 // verify asks the name node what the file has become, by another connection if

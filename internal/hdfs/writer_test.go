@@ -155,3 +155,48 @@ func TestWriteWithoutNameNodes(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A completion whose answer is lost is asked for again, and the name node has no open
+// file any more. If it is this one, closed at its size, it was completed.
+func TestCompletionAskedForAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		inode uint64 // of what is there
+		size  uint64
+		open  bool
+		ok    bool
+	}{
+		"completed":      {7, 0, false, true},
+		"another's":      {9, 0, false, false},
+		"another size":   {7, 5, false, false},
+		"still open":     {7, 0, true, false},
+		"gone meanwhile": {0, 0, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nn := startNameNode(t, func(method string, request []byte) fakeAnswer {
+				switch method {
+				case "getServerDefaults":
+					return fakeAnswer{body: defaults()}
+				case "create":
+					return fakeAnswer{body: field(nil, 1, status(0, 7))}
+				case "getFileInfo":
+					if test.inode == 0 {
+						return fakeAnswer{}
+					}
+					return fakeAnswer{body: field(nil, 1, status(test.size, test.inode))}
+				case "getBlockLocations":
+					return fakeAnswer{body: field(nil, 1, located(test.size, test.open))}
+				case "complete":
+					return fakeAnswer{exception: "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", message: "File is not open for writing"}
+				}
+				return fakeAnswer{body: number(nil, 1, 1)}
+			})
+			w, err := connectTo(t, nil, nn).Create(t.Context(), "/dir/f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); (err == nil) != test.ok {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"hbackup"
@@ -317,15 +318,15 @@ func TestRivalLeaves(t *testing.T) {
 // and an upload of which it is not known whether it became an object is left.
 func TestUnknownOutcome(t *testing.T) {
 	s, direct, p := behind(t, func(c *Config) { c.MaxAttempts = 2 })
-	down := false
+	var down atomic.Bool
 	p.Set(func(op string, nth int, w http.ResponseWriter, r *http.Request) bool {
 		if op == "CompleteMultipartUpload" {
-			down = true
+			down.Store(true)
 		}
-		if down {
+		if down.Load() {
 			proxy.Reset(t, w)
 		}
-		return down
+		return down.Load()
 	})
 	err := putBytes(t, s, "a/key", bytesFor(2*minPartSize), false)
 	checkKind(t, err, hbackup.KindUnavailable, false)
