@@ -4,12 +4,34 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 
+	"hbackup/catalog"
 	"hbackup/storage"
 )
 
-// formatLine is what the file beside the index holds: format, size and digest.
-const formatLine = "hbackup index 2: %d bytes, %s\n"
+// formatLine is what the file beside the index holds: format, the form of what is
+// remembered, size and digest.
+const formatLine = "hbackup index 2 of %s: %d bytes, %s\n"
+
+// form stands for the fields of a run. Another version of hbackup, which knows of
+// more of them or of fewer, makes the index anew.
+var form = storage.DigestOf([]byte(fieldsOf(reflect.TypeFor[catalog.Run]())))
+
+func fieldsOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return t.Kind().String() + " of " + fieldsOf(t.Elem())
+	case reflect.Struct:
+		s := t.String() + "{"
+		for i := range t.NumField() {
+			f := t.Field(i)
+			s += f.Name + " " + string(f.Tag) + " " + fieldsOf(f.Type) + ";"
+		}
+		return s + "}"
+	}
+	return t.String()
+}
 
 func digestFile(index string) string { return index + ".sum" }
 
@@ -25,7 +47,7 @@ func lineOf(index string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(formatLine, n, storage.Digest(h.Sum64())), nil
+	return fmt.Sprintf(formatLine, form, n, storage.Digest(h.Sum64())), nil
 }
 
 // checkDigest fails when the index is not what was written last.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -169,6 +170,11 @@ func TestABadIndexChangesNoAnswer(t *testing.T) {
 		},
 		"older format": func(t *testing.T, dir string) {
 			rewrite(t, digestFile(file(dir)), func(b []byte) []byte { return []byte("hbackup index 0: x") })
+		},
+		"of a version that knows other fields": func(t *testing.T, dir string) {
+			rewrite(t, digestFile(file(dir)), func(b []byte) []byte {
+				return bytes.Replace(b, []byte(form.String()), []byte(storage.Digest(1).String()), 1)
+			})
 		},
 		"of another cluster": func(t *testing.T, dir string) {
 			other := t.TempDir()

@@ -18,6 +18,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"strings"
 
 	"hbackup"
 	"hbackup/catalog"
@@ -125,6 +126,30 @@ func (u *Union) Named(files iter.Seq[catalog.File]) iter.Seq2[Entry, error] {
 			}
 		}
 	}
+}
+
+// SharedBy gives how much of an image's files in this location other images of the
+// union name, too.
+func (u *Union) SharedBy(id hbackup.ImageID) (files int, bytes int64, err error) {
+	i, ok := slices.BinarySearchFunc(u.head.Images, id, func(im image, id hbackup.ImageID) int { return strings.Compare(string(im.ID), string(id)) })
+	if !ok {
+		return 0, 0, hbackup.Errorf("find image", string(id), hbackup.KindNotFound, "it is none of the table's images")
+	}
+	number := uint32(i)
+	for block, err := range u.blocks(0) {
+		if err != nil {
+			return 0, 0, err
+		}
+		for i := range block {
+			e := &block[i]
+			named := slices.ContainsFunc(e.spans, func(s span) bool { return s.from <= number && number <= s.to })
+			if named && e.inner() && e.images() > 1 {
+				files++
+				bytes += e.Size
+			}
+		}
+	}
+	return files, bytes, nil
 }
 
 func (u *Union) blocks(from int) iter.Seq2[[]Entry, error] {

@@ -173,6 +173,18 @@ func TestAUnionIsWhatTheManifestsSay(t *testing.T) {
 				rt.Fatalf("images %v, want %v", u.Images(), there)
 			}
 			model.same(t, u)
+			for _, id := range there {
+				var want Totals
+				for f, ids := range model {
+					if slices.Contains(ids, id) && len(ids) > 1 {
+						want.SharedFiles++
+						want.SharedBytes += f.Size
+					}
+				}
+				if files, bytes, err := u.SharedBy(id); err != nil || files != want.SharedFiles || bytes != want.SharedBytes {
+					rt.Fatalf("%s shares %d files of %d bytes, want %+v (%v)", id, files, bytes, want, err)
+				}
+			}
 			asked := model.sorted()
 			asked = slices.DeleteFunc(asked, func(catalog.File) bool { return rapid.Bool().Draw(rt, "asked") })
 			var answers []catalog.File

@@ -21,6 +21,9 @@ type backupFinder interface {
 	FindBackup(context.Context, []*config.Cluster, hbackup.BackupID) (foundBackup, error)
 	// ReadHead reads what the manifest of an image says of all of it.
 	ReadHead(context.Context, catalog.Found) (catalog.Header, error)
+	// Shared gives how many bytes of each image of a backup other images of the same
+	// table and location name, too.
+	Shared(context.Context, foundBackup) (map[hbackup.ImageID]int64, error)
 }
 
 // foundBackup is a backup and where it is.
@@ -63,9 +66,13 @@ table that failed. ID is that of a backup or of one of its images; of an image t
 families of its table are shown as well.`,
 		UsageText: `
 hbackup describe 20261130T230501.123Z-7f3k2m9q4x
+hbackup describe 20261130T230501.123Z-7f3k2m9q4x --shared
 hbackup describe 20261130T230501.123Z-7f3k2m9q4x -o json
 hbackup describe 20261130T230501.123Z-7f3k2m9q4x.0003`,
-		Flags:  []cli.Flag{clusterFlag("`NAME` of the cluster that was backed up (default: look in all)")},
+		Flags: []cli.Flag{
+			clusterFlag("`NAME` of the cluster that was backed up (default: look in all)"),
+			&cli.BoolFlag{Name: "shared", Usage: "find out how much of each image other images of its table name, too; the first time, every manifest of the table is read for it"},
+		},
 		Action: p.describe,
 	}
 }
@@ -95,6 +102,17 @@ func (p *program) describe(c *cli.Context) error {
 				return err
 			}
 			d.Image = newImage(h)
+		}
+		if c.Bool("shared") {
+			shared, err := s.services.Shared(ctx, found)
+			if err != nil {
+				return err
+			}
+			for i := range d.Tables {
+				if n, ok := shared[d.Tables[i].Image]; ok {
+					d.Tables[i].SharedBytes = &n
+				}
+			}
 		}
 		return s.emit(d)
 	})
@@ -163,6 +181,9 @@ func (d describeDocument) table(now nowFunc) []*ui.Table {
 	if len(d.Tables) > 0 {
 		tables = append(tables, d.tableTable())
 	}
+	if shared := d.shared(); shared != nil {
+		tables = append(tables, shared)
+	}
 	if moments := d.moments(); moments != nil {
 		tables = append(tables, moments)
 	}
@@ -170,6 +191,27 @@ func (d describeDocument) table(now nowFunc) []*ui.Table {
 		tables = append(tables, d.Image.families())
 	}
 	return tables
+}
+
+// shared shows how much of each image other images have, too; nil when nobody asked.
+func (d describeDocument) shared() *ui.Table {
+	right := func(name string) ui.Column { return ui.Column{Name: name, Align: ui.Right} }
+	t := ui.NewTable(ui.Column{Name: "image"}, right("size"), right("shared"), right("its own"))
+	any := false
+	for _, td := range d.Tables {
+		if td.SharedBytes != nil {
+			any = true
+			own := td.Bytes - *td.SharedBytes
+			for _, r := range td.References {
+				own -= r.Bytes // lies in another location
+			}
+			t.Row(string(td.Image), ui.Bytes(td.Bytes), ui.Bytes(*td.SharedBytes), ui.Bytes(own))
+		}
+	}
+	if !any {
+		return nil
+	}
+	return t
 }
 
 // moments shows between which two moments each image shows its table.

@@ -155,6 +155,16 @@ func (f *fake) ReadHead(_ context.Context, i catalog.Found) (catalog.Header, err
 			{Name: "m", Attributes: map[string]string{"IS_MOB": "true"}}}}}, f.err
 }
 
+func (f *fake) Shared(_ context.Context, found foundBackup) (map[hbackup.ImageID]int64, error) {
+	shared := map[hbackup.ImageID]int64{}
+	for _, t := range found.run.Tables {
+		if t.Image != "" {
+			shared[t.Image] = t.Totals.Bytes / 2
+		}
+	}
+	return shared, f.err
+}
+
 func (f *fake) Verify(ctx context.Context, _ []catalog.Found, opts verify.Options) (verify.Report, error) {
 	opts.Expect(2, 2048)
 	opts.Done(1, 1024)

@@ -86,6 +86,7 @@ func TestResults(t *testing.T) {
 		{"list-empty", "empty", exitDone, []string{"list"}},
 		{"describe", "partial", exitDone, []string{"describe", id}},
 		{"describe-image", "good", exitDone, []string{"describe", image}},
+		{"describe-shared", "good", exitDone, []string{"describe", id, "--shared"}},
 		{"describe-running", "running", exitDone, []string{"describe", id}},
 		{"info", "well", exitDone, []string{"info", "--cluster", "prod"}},
 		{"info-late", "well", exitPartial, []string{"info", "--cluster", "prod", "--set", "clusters.prod.max_age=1h"}},

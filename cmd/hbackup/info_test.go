@@ -135,6 +135,12 @@ func TestInfoCountsWhatIsStored(t *testing.T) {
 	if l := c.Locations[1]; *l.StoredFiles != 2 || *l.SharedBytes != 0 || l.Backups != 1 {
 		t.Errorf("%+v", l)
 	}
+	// And describe says it of each image.
+	told, stderr, code := command(t, main, old, "describe", string(got.LastRun), "--shared", "-o", "json")
+	var run runDocument
+	if err := json.Unmarshal([]byte(told), &run); err != nil || code != exitDone || run.Tables[0].SharedBytes == nil || *run.Tables[0].SharedBytes != 2000 {
+		t.Errorf("%v, code %d\n%s%s", err, code, told, stderr)
+	}
 	// The second time nothing but listings is needed, and the answer is the same; so
 	// it is without an index.
 	again, _, _ := command(t, main, old, "info", "--cluster", "prod", "-o", "json", "--set", "index.enabled=false")

@@ -95,6 +95,31 @@ func (w *world) storedIn(ctx context.Context, cl *config.Cluster, p catalog.Plac
 	return sizes
 }
 
+// Shared counts what images of a backup share with others.
+func (w *world) Shared(ctx context.Context, found foundBackup) (map[hbackup.ImageID]int64, error) {
+	cache, remove, err := w.unions(found.cluster, found.place)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	all := map[hbackup.ImageID]int64{}
+	for _, t := range found.run.Tables {
+		if t.Image == "" {
+			continue
+		}
+		u, err := cache.Of(ctx, found.place.Store, found.place.LocationID, t.Table)
+		if err != nil {
+			return nil, err
+		}
+		_, all[t.Image], err = u.SharedBy(t.Image)
+		u.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // unions gives where the lists of files of a cluster are kept: beside the index, or
 // where there is none, or the location cannot be told from others, in a place that
 // the function removes.

@@ -71,6 +71,7 @@ type tableDocument struct {
 	Cells            int64             `json:"cells"`
 	CopiedFiles      int               `json:"copied_files"`
 	CopiedBytes      int64             `json:"copied_bytes"`
+	SharedBytes      *int64            `json:"shared_bytes,omitempty"` // named by other images of the table, too; absent when nobody asked
 	// ReplacedFiles of the copied ones were there, damaged.
 	ReplacedFiles int `json:"replaced_files,omitempty"`
 	// References are other locations that hold files of the image.

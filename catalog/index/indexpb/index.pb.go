@@ -420,7 +420,8 @@ func (x *Failure) GetFailure() string {
 	return ""
 }
 
-// Odd is a run that the columns cannot hold, as JSON.
+// Odd is a run that the columns cannot hold, as JSON. So a field that few runs have
+// needs no column.
 type Odd struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           uint32                 `protobuf:"varint,1,opt,name=run,proto3" json:"run,omitempty"` // its entry
