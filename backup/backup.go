@@ -26,15 +26,18 @@ type Request struct {
 	ID      hbackup.RequestID // running again with the same one continues the same run
 	Cluster hbackup.ClusterName
 	// Either the tables are named one by one, or Selection chooses among those that
-	// exist when the run begins.
-	Tables    []hbackup.TableName
-	Selection *hbackup.Selection
+	// exist when the run begins, or an image is made of a snapshot that somebody has
+	// taken, which stays.
+	Tables       []hbackup.TableName
+	Selection    *hbackup.Selection
+	FromSnapshot string
 }
 
 // Options tune a run. The zero value of a field means its default.
 type Options struct {
 	Files         int           // files copied at a time, over all tables; default 8
 	Tables        int           // tables worked on at a time; default 2
+	Snapshots     int           // snapshots that HBase takes at a time for the run; default 2
 	SnapshotTTL   time.Duration // after which HBase drops a forgotten snapshot of ours; default 72 h
 	LeaseTTL      time.Duration // how long a dead run looks alive; default 30 s
 	TableWait     time.Duration // how long a table is waited for that another run works on; default 1 min
@@ -54,6 +57,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Tables <= 0 {
 		o.Tables = 2
+	}
+	if o.Snapshots <= 0 {
+		o.Snapshots = 2
 	}
 	if o.SnapshotTTL <= 0 {
 		o.SnapshotTTL = 72 * time.Hour

@@ -11,6 +11,7 @@ import (
 	"hbackup/catalog"
 	"hbackup/committer"
 	"hbackup/engine"
+	"hbackup/hbase/rpc"
 	"hbackup/internal/failpoint"
 	"hbackup/storage"
 	"hbackup/storage/lease"
@@ -41,7 +42,9 @@ type run struct {
 	version   string
 	choice    committer.Choice
 	settled   committer.Accounted // uploads of earlier tries of this run
-	slots     slots
+	slots     slots               // for files
+	shots     slots               // for snapshots
+	source    rpc.SnapshotInfo    // with FromSnapshot
 	claims    claims
 }
 
@@ -55,7 +58,7 @@ func Run(ctx context.Context, req Request, src Source, dst Target, opts Options)
 	if err := req.validate(); err != nil {
 		return Result{}, err
 	}
-	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files), location: dst.Location, earlier: dst.Earlier,
+	r := &run{req: req, src: src, opts: opts, slots: make(slots, opts.Files), shots: make(slots, opts.Snapshots), location: dst.Location, earlier: dst.Earlier,
 		store: prefixed.New(dst.Location, string(req.Cluster))}
 	if _, err := catalog.Examine(ctx, dst.Location); err != nil && !(opts.Init && hbackup.IsKind(err, hbackup.KindRefused)) {
 		return Result{}, err
@@ -151,6 +154,9 @@ func (q Request) validate() error {
 			return hbackup.E("back up", string(q.Cluster), hbackup.KindUsage, err)
 		}
 	}
+	if q.FromSnapshot != "" {
+		return q.validateSource()
+	}
 	if q.Selection != nil {
 		if len(q.Tables) > 0 {
 			return hbackup.Errorf("back up", string(q.Cluster), hbackup.KindUsage, "tables are named and a selection is given as well")
@@ -204,7 +210,11 @@ func (r *run) finished(ctx context.Context) (*catalog.Run, error) {
 
 // sameAs fails when the request id stands for another request.
 func (r *run) sameAs(job catalog.Job) error {
-	return catalog.SameRequest(r.store, job, catalog.Job{Request: r.req.ID, Verb: "backup", Cluster: r.req.Cluster, Tables: r.req.Tables, Selection: r.req.Selection})
+	wanted := catalog.Job{Request: r.req.ID, Verb: "backup", Cluster: r.req.Cluster, Tables: r.req.Tables, Selection: r.req.Selection, FromSnapshot: r.req.FromSnapshot}
+	if r.req.FromSnapshot != "" {
+		wanted.Tables = job.Tables // those of the snapshot
+	}
+	return catalog.SameRequest(r.store, job, wanted)
 }
 
 // lookUpTables names every table that is not there; a wrong name stops the whole
@@ -240,9 +250,12 @@ func (r *run) lookAtCluster(ctx context.Context) error {
 		return hbackup.E("reach cluster", string(r.req.Cluster), hbackup.KindOther, err)
 	}
 	r.clusterID, r.version = r.src.Master.ClusterID(), version.String()
-	if r.req.Selection != nil {
+	switch {
+	case r.req.FromSnapshot != "":
+		err = r.lookUpSource(ctx)
+	case r.req.Selection != nil:
 		err = r.selectTables(ctx)
-	} else {
+	default:
 		r.tables = r.req.Tables
 		err = r.lookUpTables(ctx)
 	}
@@ -269,7 +282,7 @@ func (r *run) record(ctx context.Context) error {
 		return hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
 	}
 	r.job, _, err = catalog.CreateJob(ctx, r.store, catalog.Job{
-		Request: r.req.ID, Verb: "backup", Backup: hbackup.NewBackupID(now), Cluster: r.req.Cluster, Tables: r.tables, Selection: r.req.Selection,
+		Request: r.req.ID, Verb: "backup", Backup: hbackup.NewBackupID(now), Cluster: r.req.Cluster, Tables: r.tables, Selection: r.req.Selection, FromSnapshot: r.req.FromSnapshot,
 		Created: now.UTC(), Host: r.opts.Host, Writer: r.opts.Writer,
 	})
 	return err

@@ -16,6 +16,10 @@ func (r *run) takeSnapshot(ctx context.Context, name string, t hbackup.TableName
 		return info, err
 	}
 	if !found {
+		if err := r.shots.acquire(ctx); err != nil {
+			return info, err
+		}
+		defer r.shots.release()
 		err := r.src.Master.Snapshot(ctx, rpc.SnapshotRequest{Name: name, Table: t, TTL: r.opts.SnapshotTTL})
 		if err != nil && !hbackup.IsKind(err, hbackup.KindExists) {
 			return info, hbackup.E("take snapshot of", t.String(), hbackup.KindOther, err)
@@ -32,6 +36,41 @@ func (r *run) takeSnapshot(ctx context.Context, name string, t hbackup.TableName
 		return info, hbackup.Errorf("take snapshot of", t.String(), hbackup.KindConflict, "there is a snapshot %s of table %s", name, info.Table)
 	}
 	return info, nil
+}
+
+// validateSource checks the name of a snapshot that somebody has taken.
+func (q Request) validateSource() error {
+	fail := func(format string, args ...any) *hbackup.Error {
+		return hbackup.Errorf("back up", q.FromSnapshot, hbackup.KindUsage, format, args...)
+	}
+	if len(q.Tables) > 0 || q.Selection != nil {
+		return fail("a snapshot is given and tables are chosen as well")
+	}
+	if _, _, ours := parseSnapshotName(q.FromSnapshot); ours {
+		return fail("this snapshot is hbackup's own").WithHint("it belongs to a run, which deletes it: run the request of that run again")
+	}
+	return nil
+}
+
+// lookUpSource finds the snapshot of the request and its table, which may be gone by
+// now.
+func (r *run) lookUpSource(ctx context.Context) error {
+	name := r.req.FromSnapshot
+	info, found, err := r.findSnapshot(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return hbackup.Errorf("look up snapshot", name, hbackup.KindNotFound, "the cluster does not list it").
+			WithHint("check the name; HBase shows a snapshot to its owner and to administrators only")
+	case info.Table.IsSystem():
+		return hbackup.Errorf("look up snapshot", name, hbackup.KindUsage, "it is one of %s: tables of the name space %q are HBase's own and cannot be restored elsewhere", info.Table, hbackup.SystemNamespace)
+	}
+	if err := info.Table.Validate(); err != nil {
+		return hbackup.E("look up snapshot", name, hbackup.KindUnsupported, err)
+	}
+	r.source, r.tables = info, []hbackup.TableName{info.Table}
+	return nil
 }
 
 func (r *run) findSnapshot(ctx context.Context, name string) (rpc.SnapshotInfo, bool, error) {
@@ -55,7 +94,7 @@ func (r *run) stillThere(ctx context.Context, taken rpc.SnapshotInfo) error {
 	}
 	if !found || !now.Created.Equal(taken.Created) {
 		return hbackup.Errorf("back up", taken.Table.String(), hbackup.KindIncomplete, "the snapshot %s was deleted during the copy", taken.Name).
-			WithHint("somebody, or a snapshot TTL shorter than the copy, deletes snapshots named %s*; stop that and run the backup again", snapshotPrefix)
+			WithHint("somebody, or a time to live shorter than the copy, has deleted it; stop that and run the backup again")
 	}
 	return nil
 }

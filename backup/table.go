@@ -38,6 +38,9 @@ func (r *run) table(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	}
 	defer free()
 	r.opts.Reporter.Stage(t, "snapshot")
+	if r.req.FromSnapshot != "" {
+		return r.image(ctx, t, id, r.source)
+	}
 	name := snapshotName(r.req.Cluster, id)
 	taken, err := r.takeSnapshot(ctx, name, t)
 	if err != nil {

@@ -33,7 +33,7 @@ func CreateJob(ctx context.Context, s storage.Store, j Job) (recorded Job, exist
 // SameRequest fails with KindConflict when a recorded request id is used again
 // for something else.
 func SameRequest(s storage.Store, recorded, wanted Job) error {
-	if recorded.Verb == wanted.Verb && recorded.Cluster == wanted.Cluster && sameTables(recorded, wanted) &&
+	if recorded.Verb == wanted.Verb && recorded.Cluster == wanted.Cluster && sameTables(recorded, wanted) && recorded.FromSnapshot == wanted.FromSnapshot &&
 		recorded.Image == wanted.Image && recorded.TargetCluster == wanted.TargetCluster && recorded.TargetTable == wanted.TargetTable {
 		return nil
 	}
@@ -53,6 +53,9 @@ func sameTables(recorded, wanted Job) bool {
 
 func describeJob(j Job) string {
 	s := j.Verb + " of"
+	if j.FromSnapshot != "" {
+		return s + " the snapshot " + j.FromSnapshot
+	}
 	if j.Selection != nil {
 		return s + " " + j.Selection.String()
 	}

@@ -128,6 +128,8 @@ type Job struct {
 	// was what was asked, and they are what it came to at the beginning.
 	Tables    []hbackup.TableName `json:"tables"`
 	Selection *hbackup.Selection  `json:"selection,omitempty"`
+	// FromSnapshot names the snapshot, not hbackup's own, that was asked for.
+	FromSnapshot string `json:"from_snapshot,omitempty"`
 	// Restore alone: which image goes where.
 	Image         hbackup.ImageID     `json:"image,omitempty"`
 	TargetCluster hbackup.ClusterName `json:"target_cluster,omitempty"`

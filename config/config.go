@@ -59,6 +59,7 @@ type Cluster struct {
 
 	MaxAge time.Duration `key:"max_age" min:"1m" max:"8760h" doc:"How long ago the newest restorable moment of a table may be before info calls the table late: the time between two backups and how long one takes. Without it no table is late." example:"26h"`
 
+	Snapshots        int           `key:"snapshots" default:"2" min:"1" max:"64" doc:"Snapshots that HBase is asked to take at a time: each flushes its table."`
 	SnapshotTTL      time.Duration `key:"snapshot_ttl" default:"72h" min:"10m" max:"8760h" doc:"How long HBase keeps a snapshot of ours if nobody deletes it, for the case that hbackup and its host are gone for good."`
 	TableWait        time.Duration `key:"table_wait" default:"1m" min:"1s" max:"24h" doc:"How long a backup waits for tables that another backup of the cluster works on. What is not free by then fails, and the rest is done."`
 	OperationTimeout time.Duration `key:"operation_timeout" default:"30m" min:"1s" max:"24h" doc:"How long one operation of HBase (snapshot, clone, flush) may take."`
@@ -177,6 +178,7 @@ type SSE struct {
 // Copy bounds the copying of files.
 type Copy struct {
 	Concurrency          int  `key:"concurrency" default:"8" min:"1" max:"256" doc:"Files in flight at once."`
+	Tables               int  `key:"tables" default:"2" min:"1" max:"256" doc:"Tables that a backup works on at a time."`
 	VerifyHFileChecksums bool `key:"verify_hfile_checksums" default:"true" doc:"Check HBase's own block checksums while the bytes pass, so that damage at the source is found when it is backed up."`
 }
 

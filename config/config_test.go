@@ -129,6 +129,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Target:           "main",
 		History:          []LocationName{"old"},
 		Reference:        "own",
+		Snapshots:        2,
 		SnapshotTTL:      72 * time.Hour,
 		TableWait:        time.Minute,
 		OperationTimeout: 30 * time.Minute,
@@ -147,6 +148,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Tables:           Tables{Include: []hbackup.TablePattern{"*"}},
 		Target:           "main",
 		Reference:        "own",
+		Snapshots:        2,
 		SnapshotTTL:      72 * time.Hour,
 		TableWait:        time.Minute,
 		OperationTimeout: 30 * time.Minute,
@@ -219,7 +221,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	if got := c.Locations["gcs"]; !reflect.DeepEqual(got, wantGCS) {
 		t.Errorf("gcs\ngot  %+v\nwant %+v", got, wantGCS)
 	}
-	if want := (Copy{Concurrency: 4}); c.Copy != want {
+	if want := (Copy{Concurrency: 4, Tables: 2}); c.Copy != want {
 		t.Errorf("copy %+v", c.Copy)
 	}
 	if want := (Log{Level: "debug", Format: "json"}); c.Log != want {
@@ -294,7 +296,11 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"version": "1", "clusters.prod.registry.zookeeper": "zk8,zk9:1", "clusters.prod.registry.masters": "",
 		"clusters.prod.root": "hdfs://other/dir", "clusters.prod.namenodes": "nna,nnb", "clusters.prod.wal": "hdfs://other/wal",
 		"clusters.prod.registry.znode": "/z", "clusters.prod.target": "spare", "clusters.prod.history": "spare",
+<<<<<<< HEAD
 		"clusters.prod.max_age": "26h", "clusters.prod.snapshot_ttl": "20m", "clusters.prod.table_wait": "3m", "clusters.prod.operation_timeout": "2m",
+=======
+		"clusters.prod.max_age": "26h", "clusters.prod.snapshots": "3", "clusters.prod.snapshot_ttl": "20m", "clusters.prod.operation_timeout": "2m",
+>>>>>>> 7beeae7 (hbackup backup --from-snapshot: of a snapshot that somebody has taken; copy.tables and clusters.X.snapshots bound what is done at a time)
 		"locations.main.url": "s3://other", "locations.main.endpoint": "https://x", "locations.main.path_style": "false",
 		"locations.main.ca_file": "/ca", "locations.main.sse.mode": "kms", "locations.main.part_size": "7MiB", "locations.main.committer": "deferred", "clusters.prod.reference": "any",
 		"locations.main.credentials.access_key.file": "/key", "locations.main.credentials.secret_key.file": "/key",
@@ -306,7 +312,7 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"locations.main.tags": "a=b,c=d", "locations.main.parallel_parts": "7", "locations.main.upload_buffers": "2GiB", "locations.main.requester_pays": "false",
 		"locations.main.checksum": "none", "locations.main.content_md5": "false", "locations.main.sign_payload": "false",
 		"locations.aws.credentials.role.token_file": "", "locations.aws.credentials.role.endpoint": "https://x", "locations.aws.sse.customer_key.file": "/key",
-		"copy.concurrency": "9", "copy.verify_hfile_checksums": "true", "index.enabled": "false", "index.directory": "/index", "log.level": "warn", "log.format": "text",
+		"copy.concurrency": "9", "copy.tables": "3", "copy.verify_hfile_checksums": "true", "index.enabled": "false", "index.directory": "/index", "log.level": "warn", "log.format": "text",
 	}
 	l := &loader{names: map[string][]string{"clusters": {"prod"}, "locations": {"main"}}}
 	n := 0

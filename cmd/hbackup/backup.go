@@ -32,6 +32,10 @@ Tables are named one by one with --tables, or by a set of the configuration with
 which are all tables unless it says otherwise; new ones are picked up on their
 own. HBase's own tables are in no selection.
 
+With --from-snapshot the backup is of a snapshot that somebody has taken, of its
+table at its moment, whether or not the table still exists. hbackup does not delete
+such a snapshot.
+
 A named table that does not exist stops the backup before it begins. One that fails
 later does not stop the others: then the backup is partial and the exit
 code is 3. A run that was killed or interrupted is continued by the same command
@@ -40,11 +44,13 @@ with the same --request-id; one that is done is confirmed and exits with 0.`,
 hbackup backup --cluster prod
 hbackup backup --cluster prod --table-set billing
 hbackup backup --cluster prod --tables ns:orders
-hbackup backup --cluster prod --tables ns:orders,ns:customers --request-id nightly-2026-11-30`,
+hbackup backup --cluster prod --tables ns:orders,ns:customers --request-id nightly-2026-11-30
+hbackup backup --cluster prod --from-snapshot before_upgrade`,
 		Flags: []cli.Flag{
 			clusterFlag("`NAME` of the cluster in the configuration (required)"),
 			&cli.StringSliceFlag{Name: "tables", Usage: "`TABLES` to back up, separated by commas; may be repeated"},
 			&cli.StringFlag{Name: "table-set", Usage: "`NAME` of the set of tables to back up, from sets in the configuration"},
+			&cli.StringFlag{Name: "from-snapshot", Usage: "`SNAPSHOT` of the cluster to make the backup of, instead of one that is taken now; it stays"},
 			initFlag("back up to the target although it holds other data and no hbackup.json"),
 			requestIDFlag(),
 		},
@@ -76,6 +82,13 @@ func (p *program) backup(c *cli.Context) error {
 			return bad(c, "--tables and --table-set are both given").WithHint("keep one of the two")
 		}
 	}
+	from := c.String("from-snapshot")
+	switch {
+	case c.IsSet("from-snapshot") && from == "":
+		return bad(c, "--from-snapshot is empty").WithHint("give the name of a snapshot, as HBase lists it")
+	case from != "" && (c.IsSet("tables") || c.IsSet("table-set")):
+		return bad(c, "--from-snapshot is given and tables are chosen as well").WithHint("a snapshot is of one table: leave --tables and --table-set out")
+	}
 	id, err := requestID(c, p.now())
 	if err != nil {
 		return err
@@ -85,8 +98,10 @@ func (p *program) backup(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		req := backup.Request{ID: id, Cluster: cl.Name, Tables: tables}
-		if len(tables) == 0 {
+		req := backup.Request{ID: id, Cluster: cl.Name, Tables: tables, FromSnapshot: from}
+		if from != "" {
+			s.log.Info("backup starts", "cluster", cl.Name, "snapshot", from, "target", cl.Target, "request", id)
+		} else if len(tables) == 0 {
 			chosen, err := selection(s.cfg, cl, set)
 			if err != nil {
 				return err
@@ -99,6 +114,8 @@ func (p *program) backup(c *cli.Context) error {
 		progress, stop := s.track()
 		result, err := s.services.Backup(ctx, cl, req, backup.Options{
 			Files:         s.cfg.Copy.Concurrency,
+			Tables:        s.cfg.Copy.Tables,
+			Snapshots:     cl.Snapshots,
 			SnapshotTTL:   cl.SnapshotTTL,
 			TableWait:     cl.TableWait,
 			SkipChecksums: !s.cfg.Copy.VerifyHFileChecksums,

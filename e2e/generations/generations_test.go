@@ -164,8 +164,31 @@ func TestGenerations(t *testing.T) {
 		}
 		check(t, cluster.Drop(t.Context(), as))
 	}
+	ofASnapshot(t, x)
 	last := all[len(all)-1]
 	movedAway(t, dir, last.backup.ID, last.raw)
+}
+
+// ofASnapshot backs up a snapshot that somebody has taken of a table that is gone by
+// now.
+func ofASnapshot(t *testing.T, x *cli.Tool) {
+	t.Helper()
+	check(t, cluster.CreateTable(t.Context(), servers.TableSpec{Name: "gen:short", SplitKeys: servers.HexSplits(2), Families: families[:2]}))
+	_, err := cluster.Load(t.Context(), "gen:short", servers.Mixed(20, 100))
+	check(t, err)
+	check(t, cluster.Flush(t.Context(), "gen:short"))
+	raw := dump(t, "gen:short", true)
+	check(t, cluster.Snapshot(t.Context(), "gen:short", "theirs"))
+	check(t, cluster.Drop(t.Context(), "gen:short"))
+	b := backupOf(t, x.Run(t.Context(), "-o", "json", "backup", "--cluster", "prod", "--from-snapshot", "theirs"), 0)
+	x.OK(t, "restore", b.ID, "--table", "gen:short", "--as", "gen:short_again")
+	check(t, servers.DiffDumps(raw, dump(t, "gen:short_again", true)))
+	left, err := cluster.ListSnapshots(t.Context())
+	check(t, err)
+	if len(left) != 1 || left[0].Name != "theirs" {
+		t.Errorf("the snapshots are %+v", left)
+	}
+	check(t, cluster.DeleteSnapshot(t.Context(), "theirs"))
 }
 
 // movedAway moves the directory of a location, whose cluster has in its history another
