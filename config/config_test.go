@@ -296,11 +296,7 @@ func TestEveryKeyCanBeOverridden(t *testing.T) {
 		"version": "1", "clusters.prod.registry.zookeeper": "zk8,zk9:1", "clusters.prod.registry.masters": "",
 		"clusters.prod.root": "hdfs://other/dir", "clusters.prod.namenodes": "nna,nnb", "clusters.prod.wal": "hdfs://other/wal",
 		"clusters.prod.registry.znode": "/z", "clusters.prod.target": "spare", "clusters.prod.history": "spare",
-<<<<<<< HEAD
-		"clusters.prod.max_age": "26h", "clusters.prod.snapshot_ttl": "20m", "clusters.prod.table_wait": "3m", "clusters.prod.operation_timeout": "2m",
-=======
-		"clusters.prod.max_age": "26h", "clusters.prod.snapshots": "3", "clusters.prod.snapshot_ttl": "20m", "clusters.prod.operation_timeout": "2m",
->>>>>>> 7beeae7 (hbackup backup --from-snapshot: of a snapshot that somebody has taken; copy.tables and clusters.X.snapshots bound what is done at a time)
+		"clusters.prod.max_age": "26h", "clusters.prod.snapshots": "3", "clusters.prod.snapshot_ttl": "20m", "clusters.prod.table_wait": "3m", "clusters.prod.operation_timeout": "2m",
 		"locations.main.url": "s3://other", "locations.main.endpoint": "https://x", "locations.main.path_style": "false",
 		"locations.main.ca_file": "/ca", "locations.main.sse.mode": "kms", "locations.main.part_size": "7MiB", "locations.main.committer": "deferred", "clusters.prod.reference": "any",
 		"locations.main.credentials.access_key.file": "/key", "locations.main.credentials.secret_key.file": "/key",
