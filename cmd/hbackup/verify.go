@@ -140,7 +140,7 @@ func (d verifyDocument) err() error {
 	}
 	if damaged > 0 {
 		return hbackup.Errorf("verify", d.ID, hbackup.KindCorrupt, "%s of %s damaged", ui.Count(damaged), ui.Plural(d.Files, "object is", "objects are")).
-			WithHint("do not rely on this backup; back the table up again, and look at the storage of location %s", d.Location)
+			WithHint("do not rely on this backup: remove the damaged store files and back the table up again, which copies them anew if the cluster still has them, and look at the storage of location %s", d.Location)
 	}
 	unread := slices.DeleteFunc(slices.Clone(d.Faults), func(f faultDocument) bool { return f.Kind == hbackup.KindUnsupported })
 	if len(unread) > 0 {
