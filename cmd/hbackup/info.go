@@ -34,7 +34,8 @@ type clusterState struct {
 type storedSizes struct {
 	all    union.Totals // each file once
 	tables map[hbackup.TableName]union.Totals
-	err    error // why it is not known
+	images map[hbackup.TableName][]hbackup.ImageID // whose manifests are there, ascending; nil when that is not known
+	err    error                                   // why it is not known
 }
 
 func (p *program) infoCommand() *cli.Command {

@@ -153,6 +153,24 @@ func TestInfoCountsWhatIsStored(t *testing.T) {
 	}
 }
 
+// A record may outlive its image: without the manifest there is nothing to restore.
+func TestInfoMissesAManifest(t *testing.T) {
+	main, old := marked(t, "main"), marked(t, "old")
+	first := backedUp(t, main, orders, 0, "a")
+	second := backedUp(t, main, orders, time.Minute, "a")
+	if err := prefixed.New(main, "prod").Delete(context.Background(), catalog.ImageKey(orders, second.Image(0))); err != nil {
+		t.Fatal(err)
+	}
+	out, stderr, code := command(t, main, old, "info", "--cluster", "prod", "-o", "json")
+	var doc infoDocument
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != exitPartial {
+		t.Fatalf("%v, code %d\n%s%s", err, code, out, stderr)
+	}
+	if got := doc.Clusters[0].Tables[0]; got.State != tableCaveat || got.Image != first.Image(0) || !strings.Contains(doc.Clusters[0].Problems[0], "its manifest is missing") {
+		t.Errorf("%s", out)
+	}
+}
+
 // A manifest that cannot be read hides no other line.
 func TestInfoWithADamagedManifest(t *testing.T) {
 	main, old := marked(t, "main"), marked(t, "old")

@@ -80,13 +80,13 @@ func (w *world) storedIn(ctx context.Context, cl *config.Cluster, p catalog.Plac
 		})
 	}
 	wg.Wait()
-	sizes.tables = map[hbackup.TableName]union.Totals{}
+	sizes.tables, sizes.images = map[hbackup.TableName]union.Totals{}, map[hbackup.TableName][]hbackup.ImageID{}
 	for i, u := range unions {
 		if u == nil {
 			continue
 		}
 		defer u.Close()
-		sizes.tables[tables[i]] = u.Totals()
+		sizes.tables[tables[i]], sizes.images[tables[i]] = u.Totals(), u.Images()
 	}
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		return storedSizes{err: errs[i]}

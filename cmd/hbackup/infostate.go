@@ -9,6 +9,7 @@ import (
 	"hbackup"
 	"hbackup/catalog"
 	"hbackup/config"
+	"hbackup/internal/ui"
 )
 
 // assess says from what the locations hold whether all is well.
@@ -74,7 +75,7 @@ func (a *assessor) take(e *catalog.Entry) {
 			continue
 		}
 		t.last, t.run, t.gone = e, tr, false
-		if a.canRestore(&tr) && !tr.SnapshotStarted.Before(t.restorable) {
+		if a.hindrance(e.Place, &tr) == "" && !tr.SnapshotStarted.Before(t.restorable) {
 			t.restorable, t.image, t.place = tr.SnapshotStarted, tr, e.Place
 		}
 	}
@@ -83,14 +84,28 @@ func (a *assessor) take(e *catalog.Entry) {
 	}
 }
 
-// canRestore reports whether the image is there and nothing is known that would keep
-// it from being restored. One of a run that died has no time when its manifest could
-// not be read.
-func (a *assessor) canRestore(t *catalog.TableRun) bool {
-	if t.Image == "" || t.Caveat != nil || t.SnapshotStarted.IsZero() {
-		return false
+// hindrance says what is known that would keep the image from being restored; ""
+// when nothing is.
+func (a *assessor) hindrance(place string, t *catalog.TableRun) string {
+	switch {
+	case t.Image == "":
+		return "there is none"
+	case t.Caveat != nil:
+		return t.Caveat.Message
+	case t.SnapshotStarted.IsZero(): // of a run that died, when its manifest could not be read
+		return "its manifest cannot be read"
 	}
-	return !slices.ContainsFunc(t.References, func(r catalog.Reference) bool { return !a.state.reached[r.Location] })
+	for _, r := range t.References {
+		if !a.state.reached[r.Location] {
+			return fmt.Sprintf("some of its files lie in %s, which was not reached", r.Name)
+		}
+	}
+	if images := a.state.stored[place].images; images != nil {
+		if _, there := slices.BinarySearch(images[t.Table], t.Image); !there {
+			return "its manifest is missing"
+		}
+	}
+	return ""
 }
 
 func (a *assessor) tableInfo(name hbackup.TableName, t *tableHistory) tableInfo {
@@ -102,8 +117,11 @@ func (a *assessor) tableInfo(name hbackup.TableName, t *tableHistory) tableInfo 
 	switch {
 	case t.last != nil:
 		i.LastRun, i.LastRunState, i.AddedBytes = t.last.ID, t.last.State, t.run.CopiedBytes
-		if i.Error = failureDetails(t.run.Failure); i.Error == nil {
-			i.Error = failureDetails(t.run.Caveat)
+		i.Error = failureDetails(t.run.Failure)
+		if why := a.hindrance(t.last.Place, &t.run); i.Error == nil && t.run.Image != "" && why != "" {
+			if i.Error = failureDetails(t.run.Caveat); i.Error == nil {
+				i.Error = &errorDetails{Kind: string(hbackup.KindIncomplete), Message: ui.OneLine(why), Hint: "hbackup verify " + string(t.run.Image) + " shows what is there"}
+			}
 		}
 	case t.running:
 		i.LastRunState = catalog.StateRunning
@@ -135,7 +153,7 @@ func (a *assessor) stateOf(t *tableHistory) tableState {
 		return tableNothing
 	case t.run.Image == "":
 		return tableFailed
-	case !a.canRestore(&t.run):
+	case a.hindrance(t.last.Place, &t.run) != "":
 		return tableCaveat
 	case a.cl.MaxAge > 0 && a.at.Sub(t.restorable) > a.cl.MaxAge:
 		return tableLate
