@@ -41,8 +41,9 @@ type Options struct {
 	SnapshotTTL   time.Duration // after which HBase drops a forgotten snapshot of ours; default 72 h
 	LeaseTTL      time.Duration // how long a dead run looks alive; default 30 s
 	TableWait     time.Duration // how long a table is waited for that another run works on; default 1 min
-	SkipChecksums bool          // do not check HFile block checksums as bytes pass
-	Init          bool          // make the location ours although it holds other data
+	Journal       JournalBounds
+	SkipChecksums bool // do not check HFile block checksums as bytes pass
+	Init          bool // make the location ours although it holds other data
 	Committer     committer.Protocol
 	Reference     Reference // what becomes of files that only an earlier location holds; default ReferenceOwn
 	Host          string    // for the record
@@ -70,6 +71,7 @@ func (o Options) withDefaults() Options {
 	if o.TableWait <= 0 {
 		o.TableWait = time.Minute
 	}
+	o.Journal = o.Journal.withDefaults()
 	if o.Reporter == nil {
 		o.Reporter = silent{}
 	}

@@ -45,7 +45,8 @@ type done struct {
 // task is a file that a plan does not simply reuse.
 type task struct {
 	need
-	way way
+	way  way
+	said catalog.File // when it is to be proven: what an earlier try of this run has on record of it, or nothing
 }
 
 // way is how a file gets into the image.
@@ -58,7 +59,7 @@ const (
 )
 
 // files carries out a plan and gives every file of the image.
-func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Image, mob *mobFiles, p plan) (files []catalog.File, d done, err error) {
+func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Image, mob *mobFiles, j *journal, p plan) (files []catalog.File, d done, err error) {
 	files = append(p.reuse, p.adopt...)
 	all := bytesOf(p.copy) + bytesOf(p.recheck) + bytesOf(p.replace)
 	for _, f := range files {
@@ -72,7 +73,7 @@ func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Imag
 		im.Adopt(f.Key())
 	}
 	var mu sync.Mutex
-	err = engine.Local(ctx, r.opts.Files, engine.Each(tasksOf(p, im)), func(ctx context.Context, k task) error {
+	err = engine.Local(ctx, r.opts.Files, engine.Each(tasksOf(p, im, j)), func(ctx context.Context, k task) error {
 		if err := r.slots.acquire(ctx); err != nil {
 			return err
 		}
@@ -83,6 +84,9 @@ func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Imag
 		}
 		if as != wayProve && !mob.concerns(k.need) {
 			im.Passed(ctx, f.Key(), f.Cells)
+		}
+		if k.said.Name == "" && !mob.concerns(k.need) {
+			j.passed(ctx, f)
 		}
 		failpoint.Hit(StepFileCopied)
 		mu.Lock()
@@ -102,17 +106,18 @@ func (r *run) files(ctx context.Context, t hbackup.TableName, im *committer.Imag
 }
 
 // tasksOf gives the tasks of a plan and tells the committer which files will come.
-func tasksOf(p plan, im *committer.Image) []task {
+func tasksOf(p plan, im *committer.Image, j *journal) []task {
 	tasks := make([]task, 0, len(p.recheck)+len(p.replace)+len(p.copy))
 	for _, n := range p.recheck {
-		tasks = append(tasks, task{n, wayProve})
+		said, _ := j.knows(n)
+		tasks = append(tasks, task{n, wayProve, said})
 	}
 	for _, n := range p.replace {
-		tasks = append(tasks, task{n, wayReplace})
+		tasks = append(tasks, task{need: n, way: wayReplace})
 	}
 	keys := make([]storage.Key, 0, len(p.copy))
 	for _, n := range p.copy {
-		tasks = append(tasks, task{n, wayCopy})
+		tasks = append(tasks, task{need: n, way: wayCopy})
 		keys = append(keys, n.key())
 	}
 	im.Expect(keys)
@@ -124,7 +129,7 @@ func tasksOf(p plan, im *committer.Image) []task {
 func (r *run) bring(ctx context.Context, im *committer.Image, mob *mobFiles, k task) (f catalog.File, as way, err error) {
 	there := k.way == wayProve
 	if there {
-		f, err = r.prove(ctx, mob, k.need)
+		f, err = r.confirm(ctx, mob, k)
 	} else {
 		f, there, err = r.copyFile(ctx, im, mob, k.need, k.way == wayReplace)
 	}
@@ -145,7 +150,7 @@ func (r *run) bring(ctx context.Context, im *committer.Image, mob *mobFiles, k t
 		}
 		return f, wayReplace, err
 	case k.way == wayProve && hbackup.IsKind(err, hbackup.KindNotFound): // gone since it was listed
-		return r.bring(ctx, im, mob, task{k.need, wayCopy})
+		return r.bring(ctx, im, mob, task{need: k.need, way: wayCopy})
 	}
 	return f, k.way, err
 }

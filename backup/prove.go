@@ -46,6 +46,20 @@ func (r *run) prove(ctx context.Context, mob *mobFiles, n need) (catalog.File, e
 	return f, nil
 }
 
+// confirm takes over an object that was found in the location. If an earlier try of
+// this run has put it there, and has it on record, that it has this size is enough,
+// and this digest where the store keeps one. Else it is proven.
+func (r *run) confirm(ctx context.Context, mob *mobFiles, k task) (catalog.File, error) {
+	if k.said.Name == "" || mob.concerns(k.need) {
+		return r.prove(ctx, mob, k.need)
+	}
+	o, err := r.store.Stat(ctx, k.key())
+	if err != nil || o.Size != k.said.Size || o.HasDigest && o.Digest != k.said.Digest {
+		return r.prove(ctx, mob, k.need)
+	}
+	return k.said, nil
+}
+
 // objectEnd reads parts of an object.
 type objectEnd struct {
 	ctx   context.Context

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hbackup"
@@ -46,6 +47,8 @@ type run struct {
 	shots     slots               // for snapshots
 	source    rpc.SnapshotInfo    // with FromSnapshot
 	claims    claims
+	again     bool        // the request was recorded before: this is not its first try
+	journaled atomic.Bool // copied files were put on record
 }
 
 // Run backs up the tables of the request. When every table fails the error says
@@ -281,7 +284,7 @@ func (r *run) record(ctx context.Context) error {
 	if err != nil {
 		return hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
 	}
-	r.job, _, err = catalog.CreateJob(ctx, r.store, catalog.Job{
+	r.job, r.again, err = catalog.CreateJob(ctx, r.store, catalog.Job{
 		Request: r.req.ID, Verb: "backup", Backup: hbackup.NewBackupID(now), Cluster: r.req.Cluster, Tables: r.tables, Selection: r.req.Selection, FromSnapshot: r.req.FromSnapshot,
 		Created: now.UTC(), Host: r.opts.Host, Writer: r.opts.Writer,
 	})
@@ -379,6 +382,7 @@ func (r *run) commit(ctx context.Context, lines []catalog.TableRun, errs []error
 		return Result{}, hbackup.E("ask the time of", string(r.store.Location()), hbackup.KindOther, err)
 	}
 	rec.Finished = afterSnapshots(now.UTC(), rec.Tables)
+	r.dropJournals(ctx)
 	if rec, err = catalog.CommitRun(ctx, r.store, rec); err != nil {
 		return Result{}, err
 	}

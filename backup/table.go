@@ -103,7 +103,9 @@ func (r *run) image(ctx context.Context, t hbackup.TableName, id hbackup.ImageID
 	}
 	p.takeOver(earlier, mob.concerns)
 	r.opts.Reporter.Stage(t, "copy")
-	files, done, err := r.files(ctx, t, image, mob, p)
+	journal := r.openJournal(ctx, id)
+	defer func() { r.closeJournal(ctx, journal, err) }()
+	files, done, err := r.files(ctx, t, image, mob, journal, p)
 	if err != nil {
 		return line, r.explainMissing(ctx, err, taken)
 	}

@@ -1,8 +1,11 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"hbackup"
 	"hbackup/storage"
@@ -15,7 +18,7 @@ import (
 // was recorded before, that record is returned and existed is true; a record
 // that asks for something else is KindConflict.
 func CreateJob(ctx context.Context, s storage.Store, j Job) (recorded Job, existed bool, err error) {
-	j.Format = RunFormat
+	j.Format, j.Digest = RunFormat, j.RequestDigest()
 	err = create(ctx, s, JobKey(j.Request), j)
 	if err == nil {
 		return j, false, nil
@@ -38,7 +41,7 @@ func SameRequest(s storage.Store, recorded, wanted Job) error {
 		return nil
 	}
 	return hbackup.Errorf("record request", string(s.Location())+"/"+string(JobKey(wanted.Request)), hbackup.KindConflict,
-		"the request id %q was used before for something else (%s)", string(wanted.Request), describeJob(recorded)).
+		"the request id %q was used before for something else (%s), and now: %s", string(wanted.Request), describeJob(recorded), difference(recorded, wanted)).
 		WithHint("choose another request id, or leave it out")
 }
 
@@ -49,6 +52,56 @@ func sameTables(recorded, wanted Job) bool {
 		return recorded.Selection == wanted.Selection && slices.Equal(recorded.Tables, wanted.Tables)
 	}
 	return recorded.Selection.Equal(*wanted.Selection)
+}
+
+// difference says what of a request is not as it was recorded.
+func difference(recorded, wanted Job) string {
+	var d []string
+	differ := func(what, was, is string) {
+		if was != is {
+			d = append(d, fmt.Sprintf("%s %s instead of %s", what, cmp.Or(is, "none"), cmp.Or(was, "none")))
+		}
+	}
+	differ("verb", recorded.Verb, wanted.Verb)
+	differ("cluster", string(recorded.Cluster), string(wanted.Cluster))
+	if !sameTables(recorded, wanted) {
+		d = append(d, tableDifference(recorded, wanted))
+	}
+	differ("from the snapshot", recorded.FromSnapshot, wanted.FromSnapshot)
+	differ("image", string(recorded.Image), string(wanted.Image))
+	differ("target cluster", string(recorded.TargetCluster), string(wanted.TargetCluster))
+	if recorded.TargetTable != wanted.TargetTable {
+		d = append(d, fmt.Sprintf("target table %s instead of %s", wanted.TargetTable, recorded.TargetTable))
+	}
+	return strings.Join(d, "; ")
+}
+
+func tableDifference(recorded, wanted Job) string {
+	switch {
+	case wanted.Selection != nil:
+		return "tables by " + wanted.Selection.String()
+	case recorded.Selection != nil:
+		return "the tables " + hbackup.FirstTables(wanted.Tables, 5)
+	}
+	without := func(a, b []hbackup.TableName) (rest []hbackup.TableName) {
+		for _, t := range a {
+			if !slices.Contains(b, t) {
+				rest = append(rest, t)
+			}
+		}
+		return rest
+	}
+	var d []string
+	if more := without(wanted.Tables, recorded.Tables); len(more) > 0 {
+		d = append(d, "with "+hbackup.FirstTables(more, 5))
+	}
+	if fewer := without(recorded.Tables, wanted.Tables); len(fewer) > 0 {
+		d = append(d, "without "+hbackup.FirstTables(fewer, 5))
+	}
+	if d == nil {
+		return "the tables in another order"
+	}
+	return strings.Join(d, ", ")
 }
 
 func describeJob(j Job) string {
@@ -75,8 +128,13 @@ func describeJob(j Job) string {
 // ReadJob reads the record of a request.
 func ReadJob(ctx context.Context, s storage.Store, r hbackup.RequestID) (Job, error) {
 	var j Job
-	err := read(ctx, s, JobKey(r), &j, &j.Format, RunFormat)
-	return j, err
+	if err := read(ctx, s, JobKey(r), &j, &j.Format, RunFormat); err != nil {
+		return j, err
+	}
+	if j.Digest != "" && j.Digest != j.RequestDigest() {
+		return j, hbackup.Errorf("read record", s.Location().At(JobKey(r)), hbackup.KindCorrupt, "what it says was asked is not what its digest stands for")
+	}
+	return j, nil
 }
 
 // FinishJob records that the request has reached its end. Doing so twice is fine.

@@ -135,6 +135,10 @@ type Job struct {
 	TargetCluster hbackup.ClusterName `json:"target_cluster,omitempty"`
 	TargetTable   hbackup.TableName   `json:"target_table,omitzero"`
 
+	// Digest is RequestDigest at the time of recording, "" in records of versions
+	// without. What a try leaves for the next one bears it, too.
+	Digest string `json:"request_digest,omitempty"`
+
 	Created time.Time `json:"created"`
 	Host    string    `json:"host"`
 	Writer  string    `json:"writer"`
