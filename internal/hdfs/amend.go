@@ -57,28 +57,54 @@ func overwriteFlag(request []byte) (flag *byte) {
 //
 // The name is field 2 of GetListingRequestProto.
 func withStart(packet []byte, after string) ([]byte, error) {
-	errNot := errors.New("the request to list from a name on could not be made")
+	amended, ok := withField(packet, 2, []byte(after))
+	if !ok {
+		return nil, errors.New("the request to list from a name on could not be made")
+	}
+	return amended, nil
+}
+
+// withLastBlock gives the request complete with the block that the file ends with.
+// The library names it in its first request for a file only. But the name node does
+// not take note of it before the block ahead of it is complete, which it may hear of
+// after that request; and by it the name node knows a request that it has carried out
+// already, when the answer was lost.
+//
+// The block is field 3 of CompleteRequestProto.
+func withLastBlock(packet, block []byte) ([]byte, error) {
+	amended, ok := withField(packet, lastBlockField, block)
+	if !ok {
+		return nil, errors.New("the request to complete the file could not be made")
+	}
+	return amended, nil
+}
+
+const lastBlockField = 3
+
+// withField puts a field of bytes into a request that does not have it. It reports
+// false when this is no request.
+func withField(packet []byte, number protowire.Number, value []byte) ([]byte, bool) {
 	if len(packet) < 4 {
-		return nil, errNot
+		return nil, false
 	}
 	_, rest, ok := delimited(packet[4:])
 	if ok {
 		_, rest, ok = delimited(rest)
 	}
 	if !ok {
-		return nil, errNot
+		return nil, false
 	}
 	request, behind, ok := delimited(rest)
 	if !ok || len(behind) > 0 {
-		return nil, errNot
+		return nil, false
 	}
-	if start, _ := bytesField(request, 2); len(start) > 0 {
-		return packet, nil
+	if there, _ := bytesField(request, number); len(there) > 0 {
+		return packet, true
 	}
 	// Of a field that is there twice, the last counts.
-	request = protowire.AppendTag(slices.Clone(request), 2, protowire.BytesType)
-	request = protowire.AppendString(request, after)
+	request = protowire.AppendTag(slices.Clone(request), number, protowire.BytesType)
+	request = protowire.AppendBytes(request, value)
 	head := packet[4 : len(packet)-len(rest)]
 	body := protowire.AppendBytes(slices.Clone(head), request)
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...), nil
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...), true
 }

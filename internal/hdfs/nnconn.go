@@ -59,8 +59,8 @@ func (c *nnConn) Write(b []byte) (int, error) {
 		c.mu.Unlock()
 		return len(b), nil
 	}
-	if method == complete && hasLastBlock(b) {
-		c.s.pause(completePause)
+	if method == complete {
+		c.s.completing(b)
 	}
 	sent, err := c.s.amended(method, b)
 	if err != nil {

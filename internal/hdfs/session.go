@@ -37,6 +37,7 @@ type session struct {
 	writing bool   // connections to data nodes are those of a writer
 	replace bool   // a file that is renamed may replace another
 	blind   bool   // the next look at a file is answered here
+	last    []byte // the block with which the file ends, since it was said
 	after   string // the name after which a directory is listed
 	calls   map[string]int
 	holding bool         // a file is open for writing
@@ -101,7 +102,7 @@ func (s *session) bind(ctx context.Context) {
 	s.mu.Lock()
 	s.ctx = ctx
 	s.answer, s.file = answer{}, answer{}
-	s.writing, s.replace, s.blind, s.after = false, false, false, ""
+	s.writing, s.replace, s.blind, s.last, s.after = false, false, false, nil, ""
 	s.holding, s.dials, s.refused, s.wait = false, 0, nil, nil
 	s.mu.Unlock()
 	unwatch := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })
@@ -263,13 +264,15 @@ func (s *session) listAfter(name string) {
 // put into it.
 func (s *session) amended(method string, packet []byte) ([]byte, error) {
 	s.mu.Lock()
-	replace, after := s.replace, s.after
+	replace, after, last := s.replace, s.after, s.last
 	s.mu.Unlock()
 	switch {
 	case method == "rename2" && !replace:
 		return withoutOverwrite(packet)
 	case method == "getListing" && after != "":
 		return withStart(packet, after)
+	case method == complete && last != nil:
+		return withLastBlock(packet, last)
 	}
 	return packet, nil
 }

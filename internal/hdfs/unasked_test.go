@@ -1,7 +1,10 @@
 package hdfs
 
 import (
+	"encoding/binary"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"hbackup"
 	"hbackup/internal/files"
@@ -54,5 +57,38 @@ func TestMkdirAllIsOneCall(t *testing.T) {
 				t.Errorf("%d calls and %d looks", calls, looks)
 			}
 		})
+	}
+}
+
+// TestEveryCompletionNamesTheLastBlock: the library names it once, and the name node
+// may not have taken note of it then.
+func TestEveryCompletionNamesTheLastBlock(t *testing.T) {
+	body := field(field(nil, 1, []byte("/d/a")), 2, []byte("client"))
+	packet := func(body []byte) []byte {
+		b := protowire.AppendBytes(nil, number(nil, 3, protowire.EncodeZigZag(5)))
+		b = protowire.AppendBytes(protowire.AppendBytes(b, field(nil, 1, []byte(complete))), body)
+		return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
+	}
+	s := &session{}
+	named := packet(field(body, lastBlockField, []byte("the block")))
+	for _, c := range []struct{ what, sent, want string }{
+		{"before any block", string(packet(body)), ""},
+		{"the first", string(named), "the block"},
+		{"the next", string(packet(body)), "the block"},
+	} {
+		s.completing([]byte(c.sent))
+		amended, err := s.amended(complete, []byte(c.sent))
+		if err != nil {
+			t.Fatal(c.what, err)
+		}
+		method, id := requestMethod(amended)
+		last, _ := bytesField(requestBody(amended), lastBlockField)
+		src, _ := bytesField(requestBody(amended), 1)
+		if method != complete || id != 5 || string(last) != c.want || string(src) != "/d/a" || binary.BigEndian.Uint32(amended) != uint32(len(amended)-4) {
+			t.Errorf("%s: %s %d of %s with the block %q", c.what, method, id, src, last)
+		}
+	}
+	if _, err := withLastBlock([]byte("no request"), []byte("x")); err == nil {
+		t.Error("what is no request was amended")
 	}
 }

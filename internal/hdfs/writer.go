@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,24 +127,22 @@ const completePause = 4 * time.Millisecond
 
 const complete = "complete"
 
-// hasLastBlock reports whether a request to complete a file is the first one for
-// it, which says what the last block is. That of an empty file does not.
-func hasLastBlock(packet []byte) bool {
-	last, _ := bytesField(requestBody(packet), 3)
-	return len(last) > 0
-}
-
-// pause waits, or until the user's context ends.
-func (s *session) pause(d time.Duration) {
+// completing is told of each request to complete a file before it leaves. Before the
+// first one, which says what the last block is, it waits; an empty file has none.
+func (s *session) completing(packet []byte) {
+	last, _ := bytesField(requestBody(packet), lastBlockField)
 	s.mu.Lock()
-	ctx := s.ctx
+	ctx, first := s.ctx, len(last) > 0 && s.last == nil
+	if first {
+		s.last = slices.Clone(last)
+	}
 	s.mu.Unlock()
-	if ctx == nil {
+	if !first || ctx == nil {
 		return
 	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(d):
+	case <-time.After(completePause):
 	}
 }
 
@@ -200,7 +199,7 @@ func (w *Writer) complete() error {
 
 // completed reports whether the name node, which knows of no such file that is open,
 // has completed it before: the answer was lost, and the call repeated. It knows a
-// repeated call by the last block, which only the first one for a file names.
+// repeated call by the last block, which an empty file does not have.
 func (w *Writer) completed() bool {
 	if !strings.HasSuffix(w.s.lastAnswer().exception, ".LeaseExpiredException") || w.inode == 0 {
 		return false
