@@ -71,6 +71,32 @@ func TestIDsSortByTimeAndAreUnique(t *testing.T) {
 			t.Fatalf("%s belongs to %s (%v)", i, back, err)
 		}
 	})
+	// Of runs that two hosts begin in the same millisecond each keeps its images
+	// together, in the order of its tables, and all sort the same whoever sorts.
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.UnixMilli(rapid.Int64Range(0, 4102444800000).Draw(t, "at"))
+		var sorted, other []hbackup.ImageID
+		for range rapid.IntRange(2, 5).Draw(t, "runs") {
+			run := hbackup.NewBackupID(at)
+			for n := range rapid.IntRange(1, 20).Draw(t, "tables") {
+				sorted = append(sorted, run.Image(n))
+			}
+		}
+		other = rapid.Permutation(sorted).Draw(t, "order")
+		slices.Sort(sorted)
+		slices.Sort(other)
+		if !slices.Equal(sorted, other) {
+			t.Fatalf("%q and %q", sorted, other)
+		}
+		next := map[hbackup.BackupID]int{}
+		for i, id := range sorted {
+			run, err := id.Backup()
+			if err != nil || id != run.Image(next[run]) || next[run] > 0 && sorted[i-1] != run.Image(next[run]-1) {
+				t.Fatalf("%s is out of order in %q (%v)", id, sorted, err)
+			}
+			next[run]++
+		}
+	})
 	at, seen := time.Now(), map[hbackup.BackupID]bool{}
 	for range 10_000 {
 		id := hbackup.NewBackupID(at)

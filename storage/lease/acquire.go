@@ -18,6 +18,7 @@ type Lease struct {
 	store storage.Store
 	name  string
 	ttl   time.Duration
+	now   func() time.Time // this host's clock; time.Now but in tests
 
 	change sync.Mutex // held over Renew and Release, so that they come one after another
 
@@ -39,6 +40,11 @@ type mark struct {
 // and until when. A holder of the same owner name counts as somebody else: a
 // process that was killed waits for its own expiry.
 func Acquire(ctx context.Context, s storage.Store, name, owner string, ttl time.Duration) (*Lease, error) {
+	return acquire(ctx, s, name, owner, ttl, time.Now)
+}
+
+// acquire is Acquire by a host with that clock.
+func acquire(ctx context.Context, s storage.Store, name, owner string, ttl time.Duration, now func() time.Time) (*Lease, error) {
 	if err := checkName(s, name); err != nil {
 		return nil, err
 	}
@@ -46,7 +52,7 @@ func Acquire(ctx context.Context, s storage.Store, name, owner string, ttl time.
 	if ttl < MinTTL || ttl > MaxTTL {
 		return nil, hbackup.Errorf("acquire lease", path, hbackup.KindUsage, "the lease time %s is not between %s and %s", ttl, MinTTL, MaxTTL)
 	}
-	l := &Lease{store: s, name: name, ttl: ttl}
+	l := &Lease{store: s, name: name, ttl: ttl, now: now}
 	token := rand.Text()
 	ctx, cancel := context.WithTimeout(storage.Urgent(ctx), opWindow)
 	defer cancel()
@@ -122,7 +128,7 @@ type question struct {
 }
 
 func (l *Lease) ask(ctx context.Context) (question, error) {
-	asked := time.Now()
+	asked := l.now()
 	t, err := l.store.ServerTime(ctx)
 	return question{asked, t.UTC()}, err
 }
@@ -150,7 +156,7 @@ func (l *Lease) create(ctx context.Context, q question, generation int64, r reco
 	if err != nil {
 		return err
 	}
-	if took := since(q.asked); took > opWindow {
+	if took := l.since(q.asked); took > opWindow {
 		return hbackup.Errorf("acquire lease", l.path(), hbackup.KindTimeout, "the store took %s", hbackup.FormatDuration(took)).
 			WithHint("the lease frees itself at %s", hbackup.FormatTime(r.Expires))
 	}
@@ -192,8 +198,8 @@ func busy(s storage.Store, h Holder, now time.Time) error {
 
 // since gives the larger of what the monotonic and the wall clock say, because
 // the first stands still while a machine sleeps.
-func since(t time.Time) time.Duration {
-	now := time.Now()
+func (l *Lease) since(t time.Time) time.Duration {
+	now := l.now()
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 

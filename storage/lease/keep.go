@@ -22,7 +22,7 @@ func (l *Lease) Holder() Holder {
 func (l *Lease) Check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over == nil && since(l.asked) >= l.surely() {
+	if l.over == nil && l.since(l.asked) >= l.surely() {
 		l.over = l.lost(fmt.Errorf("it was not renewed in time and expires at %s", hbackup.FormatTime(l.current.Expires)))
 	}
 	return l.over
@@ -36,7 +36,7 @@ func (l *Lease) surely() time.Duration { return l.ttl - min(3*time.Second, l.ttl
 func (l *Lease) left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.surely() - since(l.asked)
+	return l.surely() - l.since(l.asked)
 }
 
 // Confirm asks the store whether somebody else has taken the lease, and gives

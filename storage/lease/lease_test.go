@@ -301,3 +301,72 @@ func TestNoLimitHoldsALeaseBack(t *testing.T) {
 		mustAcquire(t, s, "b")
 	})
 }
+
+// Two hosts whose clocks are minutes apart agree on who holds a lease and until when,
+// as they go by the store's clock.
+func TestHostsWithDifferentClocksAgree(t *testing.T) {
+	early := func() time.Time { return time.Now().Add(-7 * time.Minute) }
+	late := func() time.Time { return time.Now().Add(11 * time.Minute) }
+	for _, c := range []struct {
+		name       string
+		one, other func() time.Time
+	}{{"the holder's is behind", early, late}, {"the holder's is ahead", late, early}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStore()
+				a, err := acquire(t.Context(), s, "job", "one", ttl, c.one)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for held := time.Duration(0); held < 2*ttl; held += ttl / 2 { // renewed twice, by its own clock
+					if _, err := acquire(t.Context(), s, "job", "other", ttl, c.other); !hbackup.IsKind(err, hbackup.KindBusy) {
+						t.Fatalf("after %s the other got %v", held, err)
+					}
+					time.Sleep(ttl / 2)
+					if err := errors.Join(a.Renew(t.Context()), a.Confirm(t.Context())); err != nil {
+						t.Fatal(err)
+					}
+				}
+				at, err := s.ServerTime(t.Context())
+				if err != nil || !a.Holder().Expires.Equal(at.Add(ttl)) {
+					t.Errorf("it is held until %s, at %s (%v)", a.Holder().Expires, at, err)
+				}
+				time.Sleep(ttl + time.Second)
+				b, err := acquire(t.Context(), s, "job", "other", ttl, c.other)
+				if err != nil || b.Holder().Generation <= a.Holder().Generation {
+					t.Fatalf("when it has expired: %+v, %v", b, err)
+				}
+				if err := a.Check(); !errors.Is(err, ErrLost) {
+					t.Errorf("the first holder: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// The clocks of a machine stand still while it is suspended. It thinks that it holds
+// the lease, and learns from the store that it does not.
+func TestASuspendedHolderLearnsFromTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		from := time.Now()
+		a, err := acquire(t.Context(), s, "job", "suspended", ttl, func() time.Time { return from })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Confirm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(ttl + time.Second)
+		mustAcquire(t, s, "other")
+		if err := a.Check(); err != nil {
+			t.Fatalf("it knows by itself: %v", err)
+		}
+		if err := a.Confirm(t.Context()); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "other") {
+			t.Errorf("the store said %v", err)
+		}
+		if err := a.Check(); !errors.Is(err, ErrLost) {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}

@@ -138,7 +138,8 @@ func (w *watcher) look(t *testing.T) int {
 
 // TestOneHolderAtATime simulates hours in which many contend for a lease: they
 // work, renew, stand still for a while, die without a word; answers are slow
-// and listings are minutes old. At no moment do two think that they hold it.
+// listings are minutes old, and the hosts' clocks far apart. At no moment do two
+// think that they hold it.
 func TestOneHolderAtATime(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -172,6 +173,10 @@ func contend(t *testing.T, seed uint64) {
 	for i := range 12 {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+			now := time.Now
+			if seed%2 == 1 {
+				now = offClock(rnd)
+			}
 			s := &slow{Store: truth, delay: pauses(rnd)}
 			if seed%3 == 0 {
 				s.stale = func() storage.Store { return past.some(rnd, truth) }
@@ -182,7 +187,7 @@ func contend(t *testing.T, seed uint64) {
 					s.lose.Store(int64(rnd.IntN(5)))
 				}
 				lifetime := MinTTL + time.Duration(rnd.Int64N(int64(2*time.Minute)))
-				l, err := Acquire(ctx, s, "job", fmt.Sprint(i), lifetime)
+				l, err := acquire(ctx, s, "job", fmt.Sprint(i), lifetime, now)
 				if err != nil {
 					continue
 				}
@@ -199,6 +204,12 @@ func contend(t *testing.T, seed uint64) {
 	if n := len(truth.Snapshot()); n > 400 {
 		t.Errorf("%d generations are left", n)
 	}
+}
+
+// offClock is the clock of a host that is up to half an hour wrong.
+func offClock(rnd *rand.Rand) func() time.Time {
+	off := time.Duration(rnd.Int64N(int64(time.Hour))) - 30*time.Minute
+	return func() time.Time { return time.Now().Add(off) }
 }
 
 // work renews a few times, then releases or dies.
