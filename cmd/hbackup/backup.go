@@ -177,11 +177,11 @@ func partial(run catalog.Run) error {
 type backupProgress struct{ *ui.Progress }
 
 func (b backupProgress) Stage(t hbackup.TableName, stage string) { b.Progress.Stage(t.String(), stage) }
-func (b backupProgress) Expect(_ hbackup.TableName, files int, bytes int64) {
-	b.Progress.Expect(files, bytes)
+func (b backupProgress) Expect(t hbackup.TableName, files int, bytes int64) {
+	b.Progress.Expect(t.String(), files, bytes)
 }
-func (b backupProgress) Done(_ hbackup.TableName, files int, bytes int64, reused bool) {
-	b.Progress.Done(files, bytes, reused)
+func (b backupProgress) Done(t hbackup.TableName, files int, bytes int64, reused bool) {
+	b.Progress.Done(t.String(), files, bytes, reused)
 }
 
 // backupDocument is the result of backup.

@@ -169,8 +169,8 @@ func (f foundBackup) tableFor(t hbackup.TableName) (catalog.Found, error) {
 type restoreProgress struct{ *ui.Progress }
 
 func (r restoreProgress) Stage(name string)               { r.Progress.Stage("", name) }
-func (r restoreProgress) AddTotal(bytes int64, files int) { r.Expect(files, bytes) }
-func (r restoreProgress) Done(bytes int64, files int)     { r.Progress.Done(files, bytes, false) }
+func (r restoreProgress) AddTotal(bytes int64, files int) { r.Expect("", files, bytes) }
+func (r restoreProgress) Done(bytes int64, files int)     { r.Progress.Done("", files, bytes, false) }
 
 // restoreDocument is the result of restore.
 type restoreDocument struct {

@@ -72,8 +72,8 @@ func (p *program) verify(c *cli.Context) error {
 		report, err := s.services.Verify(ctx, images, verify.Options{
 			Concurrency: s.cfg.Copy.Concurrency,
 			SizesOnly:   c.Bool("sizes-only"),
-			Expect:      progress.Expect,
-			Done:        func(files int, bytes int64) { progress.Done(files, bytes, false) },
+			Expect:      func(files int, bytes int64) { progress.Expect("", files, bytes) },
+			Done:        func(files int, bytes int64) { progress.Done("", files, bytes, false) },
 		})
 		stop()
 		if err != nil {

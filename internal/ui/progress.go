@@ -13,20 +13,45 @@ type Progress struct {
 
 	mu       sync.Mutex
 	started  time.Time
-	stages   map[string]string // by item, as "ns:orders"; "" is the verb itself
-	order    []string          // items as they were met
-	last     string            // the item whose stage changed last
-	expect   counts
-	done     counts // reused ones included
-	moved    int64  // bytes that really went through
-	permille int    // highest share shown so far
+	items    map[string]*item // by name, as "ns:orders"; "" is the verb itself
+	order    []*item          // as they were met
+	last     *item            // the one whose stage changed last; nil: none yet
+	work                      // of all items together
+	moved    int64            // bytes that really went through
+	permille int              // highest share shown so far
 	samples  []sample
-	onStage  func(item, stage string)
+	onStage  func(item) // called with a copy
+}
+
+// item is a table, or the verb itself.
+type item struct {
+	name, stage string
+	work
+}
+
+func (i *item) ended() bool { return i.stage == StageDone || i.stage == StageFailed }
+
+// The stages that an item ends with.
+const (
+	StageDone   = "done"
+	StageFailed = "failed"
+)
+
+// work is how far something is.
+type work struct {
+	expect counts
+	done   counts // reused ones included
+	reused counts // were there already
 }
 
 type counts struct {
 	files int
 	bytes int64
+}
+
+func (c *counts) add(files int, bytes int64) {
+	c.files += files
+	c.bytes += bytes
 }
 
 // sample is how many bytes had moved at a moment, for the rate.
@@ -40,38 +65,51 @@ const rateWindow = 15 * time.Second
 
 // NewProgress starts counting for a verb; now is its clock.
 func NewProgress(verb string, now func() time.Time) *Progress {
-	return &Progress{verb: verb, now: now, started: now(), stages: map[string]string{}}
+	return &Progress{verb: verb, now: now, started: now(), items: map[string]*item{}}
 }
 
-// Stage says what is being done, with a table or (item "") with the whole.
-func (p *Progress) Stage(item, stage string) {
+// Stage says what is being done, with a table or (name "") with the whole.
+func (p *Progress) Stage(name, stage string) {
 	p.mu.Lock()
-	if _, known := p.stages[item]; !known {
-		p.order = append(p.order, item)
-	}
-	p.stages[item], p.last = stage, item
-	hook := p.onStage
+	i := p.item(name)
+	i.stage, p.last = stage, i
+	hook, now := p.onStage, *i
 	p.mu.Unlock()
 	if hook != nil {
-		hook(item, stage)
+		hook(now)
 	}
 }
 
-// Expect adds to what is to be done.
-func (p *Progress) Expect(files int, bytes int64) {
+// item gives the item of a name, which is new if need be.
+func (p *Progress) item(name string) *item {
+	i := p.items[name]
+	if i == nil {
+		i = &item{name: name}
+		p.items[name] = i
+		p.order = append(p.order, i)
+	}
+	return i
+}
+
+// Expect adds to what is to be done for an item.
+func (p *Progress) Expect(name string, files int, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.expect.files += files
-	p.expect.bytes += bytes
+	p.item(name).expect.add(files, bytes)
+	p.expect.add(files, bytes)
 }
 
 // Done adds to what is done. Reused files were there already: they count as
 // done, but not for the rate.
-func (p *Progress) Done(files int, bytes int64, reused bool) {
+func (p *Progress) Done(name string, files int, bytes int64, reused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done.files += files
-	p.done.bytes += bytes
+	for _, w := range []*work{&p.item(name).work, &p.work} {
+		w.done.add(files, bytes)
+		if reused {
+			w.reused.add(files, bytes)
+		}
+	}
 	if !reused {
 		p.moved += bytes
 	}
@@ -83,16 +121,26 @@ type Snapshot struct {
 	Item        string // the one whose stage changed last
 	Stage       string
 	Items       int // tables met
-	ItemsDone   int // whose stage is "done" or "failed"
+	ItemsDone   int // that are done or have failed
+	Failed      []string
+	AtWork      []ItemSnapshot // tables that are neither
 	Files       int
 	FilesDone   int
+	FilesReused int // of those done: were there already
 	Bytes       int64
 	BytesDone   int64
+	BytesReused int64
 	Permille    int           // of the bytes; at most 999, never less than in an earlier Snapshot
 	Rate        int64         // bytes a second over the last seconds; 0 when unknown
 	Elapsed     time.Duration // since the start
 	Remaining   time.Duration // estimated; valid when HasEstimate
 	HasEstimate bool
+}
+
+// ItemSnapshot is the state of one table.
+type ItemSnapshot struct {
+	Name, Stage string
+	work
 }
 
 // Snapshot gives the state now.
@@ -101,18 +149,27 @@ func (p *Progress) Snapshot() Snapshot {
 	defer p.mu.Unlock()
 	now := p.now()
 	s := Snapshot{
-		Verb: p.verb, Item: p.last, Stage: p.stages[p.last],
-		Files: p.expect.files, FilesDone: p.done.files, Bytes: p.expect.bytes, BytesDone: p.done.bytes,
+		Verb:  p.verb,
+		Files: p.expect.files, FilesDone: p.done.files, FilesReused: p.reused.files,
+		Bytes: p.expect.bytes, BytesDone: p.done.bytes, BytesReused: p.reused.bytes,
 		Elapsed: now.Sub(p.started),
 	}
-	for _, item := range p.order {
-		if item == "" {
+	if p.last != nil {
+		s.Item, s.Stage = p.last.name, p.last.stage
+	}
+	for _, i := range p.order {
+		if i.name == "" {
 			continue
 		}
 		s.Items++
-		if st := p.stages[item]; st == "done" || st == "failed" {
-			s.ItemsDone++
+		switch {
+		case !i.ended():
+			s.AtWork = append(s.AtWork, ItemSnapshot{i.name, i.stage, i.work})
+			continue
+		case i.stage == StageFailed:
+			s.Failed = append(s.Failed, i.name)
 		}
+		s.ItemsDone++
 	}
 	p.permille = max(p.permille, share(p.done, p.expect))
 	s.Permille = p.permille

@@ -99,14 +99,18 @@ func TestLinesKeepTheFirstError(t *testing.T) {
 
 func TestConsoleKeepsTheStatusLineLast(t *testing.T) {
 	var b bytes.Buffer
-	c := &Console{out: &b, terminal: true, width: func() int { return 12 }}
+	c := &Console{out: &b, terminal: true, size: func() (int, int) { return 12, 24 }}
 	c.Write([]byte("one\n"))
 	c.Status("50 %")
 	c.Write([]byte("two\n"))
-	c.Status("a line that is too long")
-	c.Status("")
+	c.Status("a line that is too long", "second")
+	c.Status("one again", "2", "3")
 	c.Write([]byte("three\n"))
-	want := "one\n" + eraseLine + "50 %" + eraseLine + "two\n50 %" + eraseLine + "a line tha…" + eraseLine + "three\n"
+	c.Status()
+	c.Write([]byte("four\n"))
+	two, three := eraseLine+lineUp+eraseLine, eraseLine+lineUp+eraseLine+lineUp+eraseLine
+	want := "one\n" + eraseLine + "50 %" + eraseLine + "two\n50 %" + eraseLine + "a line tha…\nsecond" + two + "one again\n2\n3" +
+		three + "three\none again\n2\n3" + three + "four\n"
 	if b.String() != want {
 		t.Errorf("got %q\nwant %q", b.String(), want)
 	}
