@@ -93,6 +93,9 @@ func (t *trial) topics(cases []storetest.Case, failures [][]string) {
 			detail += "; others are left out, as what they write would stay"
 		}
 		t.ok(string(topic), detail)
+		if topic == storetest.OnCreation {
+			t.ok("leases", "by create-if-absent alone and the store's clock: the same rule as on every other store")
+		}
 	}
 	if tried[storetest.OnHeld] > 0 {
 		return

@@ -71,6 +71,9 @@ func TestTargetThatIsSafe(t *testing.T) {
 						t.Errorf("%+v", i)
 					}
 				}
+				if i := item(t, r, "leases"); i.Status != OK || !strings.Contains(i.Detail, "create-if-absent alone") {
+					t.Errorf("%+v", i)
+				}
 				if expected < 15 || done != expected || r.Committer.Name == "" || r.Committer.Why == "" || r.Left != "" {
 					t.Errorf("%d of %d trials, %+v", done, expected, r)
 				}
