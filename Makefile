@@ -2,7 +2,7 @@
 # make test       every test, the real servers included
 # make test-fast  the tests that need no JVM, without the longest of S3 and GCS; a minute
 # make build      bin/hbackup
-# make bench      our own speed; make bench-peers compares with HBase's tools, make bench-committers ways to commit
+# make bench      our own speed; bench-peers compares with HBase's tools, bench-rclone with rclone, bench-committers ways to commit, bench-memory shows peaks
 # make test-peers HBase's tools on what we wrote to S3 (fetches 650 MB once)
 
 GO    ?= go
