@@ -84,7 +84,7 @@ const shortLease = lease.MinTTL
 func matrixRun(ctx context.Context, w *world, s storage.Store, id hbackup.RequestID, ttl time.Duration) (backup.Result, error) {
 	return backup.Run(ctx, backup.Request{ID: id, Cluster: "prod", Tables: []hbackup.TableName{items, orders}},
 		backup.Source{Master: onDisk{w}, FS: w.fs, Root: w.root}, backup.Target{Location: s, Name: "main"},
-		backup.Options{Files: 2, Tables: 1, Host: "test", Writer: "test", LeaseTTL: ttl})
+		backup.Options{Files: 2, Tables: 1, Host: "test", Writer: "test", LeaseTTL: ttl, Journal: backup.JournalBounds{Files: 1}})
 }
 
 // onDisk is the master of a world whose snapshots outlive the process.
