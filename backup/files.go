@@ -15,7 +15,7 @@ import (
 
 // planTable looks up what the locations hold of the files that an image needs.
 func (r *run) planTable(ctx context.Context, t hbackup.TableName, needs []need, mob *mobFiles) (plan, error) {
-	p := planner{table: t, here: &shelf{r.marker.ID, r.store}, lenders: r.lenders, closely: mob.concerns, log: r.opts.Log}
+	p := planner{table: t, here: &shelf{r.marker.ID, r.store}, lenders: r.lenders, closely: mob.concerns, always: mob.always, log: r.opts.Log}
 	keeps := r.store.Capabilities().StoredDigest
 	p.proof = func(f found) int64 {
 		if keeps && !mob.concerns(f.need) {

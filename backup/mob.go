@@ -14,10 +14,14 @@ import (
 // would restore to a table whose big values are gone.
 //
 // The check is made when a file comes into the location. Files that an earlier
-// image of the table names were checked then, and HBase keeps what they name.
+// image of the table names were checked then, and HBase keeps what they name. But a
+// table that was dropped or rewound, and made again from a snapshot of itself, is a
+// clone, too: links to its own name's files are checked for every image, until a
+// compaction has replaced them.
 type mobFiles struct {
 	families map[hbackup.Family]bool
-	have     map[string]bool // names of the MOB files in the snapshot
+	have     map[string]bool          // names of the MOB files in the snapshot
+	again    map[snapshot.Target]bool // files of the table's own name that it has by links
 
 	mu      sync.Mutex
 	missing *hfile.MOBRef
@@ -26,7 +30,7 @@ type mobFiles struct {
 }
 
 func newMOBFiles(m *snapshot.Manifest, needs []need) *mobFiles {
-	c := &mobFiles{families: map[hbackup.Family]bool{}, have: map[string]bool{}}
+	c := &mobFiles{families: map[hbackup.Family]bool{}, have: map[string]bool{}, again: map[snapshot.Target]bool{}}
 	for i := range m.Schema.Families {
 		if f := &m.Schema.Families[i]; f.IsMOB() {
 			c.families[f.Name] = true
@@ -37,8 +41,33 @@ func newMOBFiles(m *snapshot.Manifest, needs []need) *mobFiles {
 			c.have[n.target.File] = true
 		}
 	}
+	for i := range m.Regions {
+		c.noteLinks(&m.Regions[i])
+	}
 	return c
 }
+
+// noteLinks notes the files of the table's own name that a region has by links.
+func (c *mobFiles) noteLinks(r *snapshot.Region) {
+	for _, ff := range r.Families {
+		if !c.families[ff.Family] || r.IsMOB() {
+			continue
+		}
+		for _, f := range ff.Files {
+			n, err := snapshot.ParseFileName(f.Name)
+			if err != nil || !n.IsLink() || n.Table != r.Table {
+				continue // that every name is good was seen before
+			}
+			if t, err := snapshot.Resolve(r, ff.Family, f); err == nil {
+				c.again[t] = true
+			}
+		}
+	}
+}
+
+// always reports whether no image, not even one of the table itself, vouches for what
+// the file names.
+func (c *mobFiles) always(n need) bool { return c.again[n.target] }
 
 // concerns reports whether the file may name MOB files.
 func (c *mobFiles) concerns(n need) bool { return c.families[n.target.Family] && !n.target.MOB }

@@ -27,7 +27,9 @@ type planner struct {
 	// closely says which files must be read, to know which other files they need,
 	// unless an image of this very table names them: then they were read for it.
 	closely func(need) bool
-	log     *slog.Logger
+	// always says which of these no image at all can vouch for; nil when there are none.
+	always func(need) bool
+	log    *slog.Logger
 
 	needed    int
 	witnesses map[source]*witness
@@ -121,10 +123,11 @@ func (p *planner) own(ctx context.Context, owner hbackup.TableName, needs []need
 	return missing, nil
 }
 
-// another reports that an image of another table vouches for the file, and that this
-// is not enough: what the table needs besides the file is not known from it.
+// another reports that an image of another table, or of the table when it was another
+// one, vouches for the file, and that this is not enough: what the table needs besides
+// the file is not known from it.
 func (p *planner) another(n need, said word) bool {
-	return said.by != p.table && p.closely != nil && p.closely(n)
+	return p.closely != nil && p.closely(n) && (said.by != p.table || p.always != nil && p.always(n))
 }
 
 // at gives an image's word of a file for an image to be made: where it lies is seen
