@@ -3,7 +3,9 @@ package backup_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +20,26 @@ import (
 func (w *world) runFor(id string, patience time.Duration, tables ...hbackup.TableName) (backup.Result, error) {
 	return backup.Run(context.Background(), backup.Request{ID: hbackup.RequestID(id), Cluster: "prod", Tables: tables},
 		backup.Source{Master: w, FS: w.fs, Root: w.root}, backup.Target{Location: w.store, Name: "main"},
-		backup.Options{Files: 2, Host: "test", TableWait: patience})
+		backup.Options{Files: 2, Host: "test", TableWait: patience, Reporter: w.told})
 }
+
+// stages are what a reporter was told of tables.
+type stages struct {
+	mu sync.Mutex
+	of map[hbackup.TableName][]string
+}
+
+func (s *stages) Stage(t hbackup.TableName, stage string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[hbackup.TableName][]string{}
+	}
+	s.of[t] = append(s.of[t], stage)
+}
+
+func (*stages) Expect(hbackup.TableName, int, int64)     {}
+func (*stages) Done(hbackup.TableName, int, int64, bool) {}
 
 func (w *world) lease(t *testing.T, name string) lease.Holder {
 	t.Helper()
@@ -45,6 +65,9 @@ func TestATableOfAnotherRunIsLeftOut(t *testing.T) {
 	r, err := w.runFor("r", time.Millisecond, orders, items)
 	if err != nil || r.State != catalog.StatePartial {
 		t.Fatalf("%+v, %v", r, err)
+	}
+	if told := slices.Compact(w.told.of[orders]); !slices.Equal(told, []string{"waiting", "failed"}) {
+		t.Errorf("told of the table that another has: %q", told)
 	}
 	f := r.Tables[0].Failure
 	if f == nil || f.Kind != hbackup.KindBusy || !strings.Contains(f.Message, "otherhost, request weekly") || !strings.Contains(f.Hint, "table_wait") {
@@ -88,6 +111,9 @@ func TestATableOfAnotherRunIsWaitedFor(t *testing.T) {
 	r, err := w.runFor("r", time.Hour, orders, items)
 	if err != nil || r.State != catalog.StateComplete {
 		t.Fatalf("%+v, %v", r, err)
+	}
+	if told := w.told.of[orders]; slices.Contains(told, "failed") || told[len(told)-1] != "done" {
+		t.Errorf("told of the table that is waited for: %q", told)
 	}
 }
 

@@ -168,12 +168,22 @@ func (d *dying) Permanence(ctx context.Context) (storage.Permanence, string, err
 // on at the end of the test only, where it does no harm.
 func (w *world) kill(t testing.TB, d *dying, id string, opts backup.Options) bool {
 	t.Helper()
+	return w.killed(t, d, backup.Request{ID: hbackup.RequestID(id), Cluster: "prod", Tables: []hbackup.TableName{orders}}, opts)
+}
+
+// killFrom is kill for a request that is about a snapshot.
+func (w *world) killFrom(t testing.TB, d *dying, id, name string) bool {
+	t.Helper()
+	return w.killed(t, d, backup.Request{ID: hbackup.RequestID(id), Cluster: "prod", FromSnapshot: name}, backup.Options{})
+}
+
+func (w *world) killed(t testing.TB, d *dying, req backup.Request, opts backup.Options) bool {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		backup.Run(ctx, backup.Request{ID: hbackup.RequestID(id), Cluster: "prod", Tables: []hbackup.TableName{orders}},
-			backup.Source{Master: w, FS: w.fs, Root: w.root}, backup.Target{Location: d, Name: "main"}, opts)
+		backup.Run(ctx, req, backup.Source{Master: w, FS: w.fs, Root: w.root}, backup.Target{Location: d, Name: "main"}, opts)
 	}()
 	t.Cleanup(func() {
 		cancel()

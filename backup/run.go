@@ -330,6 +330,9 @@ func (r *run) allTables(ctx context.Context, lines []catalog.TableRun, errs []er
 		var next time.Duration
 		left, next = busyTables(left, errs)
 		if len(left) == 0 || patience.over() {
+			for _, i := range left {
+				r.opts.Reporter.Stage(r.job.Tables[i], "failed")
+			}
 			return nil
 		}
 		if err := wait(ctx, patience.bound(next)); err != nil {
@@ -345,7 +348,9 @@ func (r *run) someTables(ctx context.Context, numbers []int, lines []catalog.Tab
 		lines[i], errs[i] = r.table(ctx, t, r.job.Backup.Image(i))
 		if errs[i] != nil {
 			lines[i] = catalog.TableRun{Table: t, Failure: catalog.NewFailure(errs[i])}
-			r.opts.Reporter.Stage(t, "failed")
+			if !errors.As(errs[i], new(busyTable)) { // which may be had in a while
+				r.opts.Reporter.Stage(t, "failed")
+			}
 			return nil
 		}
 		r.opts.Reporter.Stage(t, "done")

@@ -61,6 +61,13 @@ func (r *run) lookUpSource(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !found:
+		// A try before may have come to the image, and somebody has deleted the
+		// snapshot since.
+		job, err := catalog.ReadJob(ctx, r.store, r.req.ID)
+		if err == nil && job.FromSnapshot == name && len(job.Tables) == 1 {
+			r.source, r.tables = rpc.SnapshotInfo{Name: name, Table: job.Tables[0]}, job.Tables
+			return nil
+		}
 		return hbackup.Errorf("look up snapshot", name, hbackup.KindNotFound, "the cluster does not list it").
 			WithHint("check the name; HBase shows a snapshot to its owner and to administrators only")
 	case info.Table.IsSystem():

@@ -7,11 +7,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"hbackup"
 	"hbackup/backup"
 	"hbackup/catalog"
 	"hbackup/hbase/rpc"
+	"hbackup/storage/mem"
 )
 
 func (w *world) runFrom(id, name string) (backup.Result, error) {
@@ -153,4 +155,33 @@ func (b *busyMaster) Snapshot(ctx context.Context, r rpc.SnapshotRequest) error 
 	<-b.leave
 	b.inside.Add(-1)
 	return b.world.Snapshot(ctx, r)
+}
+
+// A run of a snapshot dies when its image is committed, and somebody deletes the
+// snapshot: the same request comes to its end all the same. One that had no image yet
+// says what is missing.
+func TestASnapshotThatIsDeletedBeforeTheRequestGoesOn(t *testing.T) {
+	for _, committed := range []bool{true, false} {
+		w := newWorld(t)
+		if err := w.Snapshot(t.Context(), rpc.SnapshotRequest{Name: "theirs", Table: orders}); err != nil {
+			t.Fatal(err)
+		}
+		part := "backups/" // the run's record
+		if !committed {
+			part = "images/"
+		}
+		faulty := newDying(w.store.(*mem.Store), nth(1, "put", part))
+		if !w.killFrom(t, faulty, "r", "theirs") {
+			t.Fatal("it did not die")
+		}
+		w.drop("theirs")
+		w.advance(time.Minute) // the lease of the dead
+		r, err := w.runFrom("r", "theirs")
+		if committed && (err != nil || r.State != catalog.StateComplete || len(w.verified(t)) != 1) {
+			t.Errorf("with an image: %+v, %v", r, err)
+		}
+		if !committed && !hbackup.IsKind(err, hbackup.KindIncomplete) {
+			t.Errorf("without one: %+v, %v", r, err)
+		}
+	}
 }

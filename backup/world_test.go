@@ -36,6 +36,7 @@ type world struct {
 	now    time.Time
 	tables map[hbackup.TableName]*table
 	store  storage.Store
+	told   *stages // what runFor's reporter hears
 
 	mu        sync.Mutex
 	snapshots map[string]rpc.SnapshotInfo
@@ -60,7 +61,7 @@ func newWorld(t testing.TB, opts ...mem.Option) *world {
 		dir = t.TempDir()
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	w := &world{root: dir, fs: rootfs.Local(), now: time.UnixMilli(1796079901000), tables: map[hbackup.TableName]*table{}, snapshots: map[string]rpc.SnapshotInfo{}}
+	w := &world{root: dir, fs: rootfs.Local(), now: time.UnixMilli(1796079901000), tables: map[hbackup.TableName]*table{}, told: &stages{}, snapshots: map[string]rpc.SnapshotInfo{}}
 	w.store = mem.New("backups", append(opts, mem.WithClock(w.clock))...)
 	w.add(t, orders, "2.6-none.hfile", "2.6-gz_diff.hfile", "2.6-snappy_rowindex.hfile")
 	return w
