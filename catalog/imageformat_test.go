@@ -410,3 +410,28 @@ func TestTheFormatIsDocumented(t *testing.T) {
 		t.Error("docs/format.md shows another first line")
 	}
 }
+
+// A head that is said to reach into the index is refused before any length is
+// believed: with a block of a length that wraps around, everything would seem to fit.
+func TestAHeadThatReachesIntoTheIndex(t *testing.T) {
+	const head = 1000
+	for indexLength := uint64(20); indexLength < 200; indexLength++ {
+		line := firstLine(ImageFormat, head)
+		index, err := proto.Marshal(&imagepb.Index{HeadLength: uint64(len(line) + head), Blocks: []*imagepb.BlockRef{{Length: -indexLength, Files: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame := packer.EncodeAll(index, nil)
+		if uint64(len(frame)) != indexLength {
+			continue
+		}
+		b := append([]byte(line), make([]byte, head-len(frame))...)
+		b = append(b, frame...)
+		b = tail{int64(len(frame)), storage.DigestOf(frame), int64(len(b) + tailBytes)}.append(b)
+		if _, err := OpenImage(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), "within the head") {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	t.Fatal("no such manifest could be made")
+}

@@ -133,6 +133,9 @@ func OpenImage(from io.ReaderAt, length int64) (*ImageReader, error) {
 		return nil, fmt.Errorf("index: the head should have %d bytes", index.HeadLength)
 	}
 	at := int64(index.HeadLength)
+	if at > indexAt {
+		return nil, fmt.Errorf("index: it begins at %d, within the head of %d bytes", indexAt, at)
+	}
 	for _, ref := range index.Blocks {
 		if ref.Length == 0 || ref.Length > uint64(indexAt-at) || ref.Files == 0 {
 			return nil, fmt.Errorf("index: a block cannot have %d bytes and %d files", ref.Length, ref.Files)
