@@ -30,16 +30,16 @@ func TestNameNodePair(t *testing.T) {
 	handOver := func() error {
 		old := active
 		active = 1 - active
-		if err := pair.Become(old, "standby"); err != nil {
+		if err := pair.Become(t.Context(), old, "standby"); err != nil {
 			return err
 		}
-		return pair.Become(active, "active")
+		return pair.Become(t.Context(), active, "active")
 	}
 	kill := func() error {
 		old := active
 		active = 1 - active
 		pair.Kill(old)
-		return pair.Become(active, "active")
+		return pair.Become(t.Context(), active, "active")
 	}
 	for _, c := range []struct {
 		name string
@@ -128,11 +128,13 @@ func contest(t *testing.T, s, other storage.Store, folder storage.Key) (stop fun
 			keys = append(keys, key)
 		}
 	}()
-	return func() []storage.Key {
+	stop = func() []storage.Key {
 		cancel()
 		<-done
 		return keys
 	}
+	t.Cleanup(func() { stop() }) // when the test fails before it stops it
+	return stop
 }
 
 // hookedReader calls the hook once, when that many bytes have been read.

@@ -2,10 +2,14 @@ package servers
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
+	"time"
 )
 
 // HDFSPair is an HDFS with high availability: two name nodes that share their
@@ -52,7 +56,7 @@ func (h *HDFSPair) start(ctx context.Context) error {
 	if err := h.startNameNode(ctx, 0, "format"); err != nil {
 		return err
 	}
-	if err := h.Become(0, "active"); err != nil {
+	if err := h.Become(ctx, 0, "active"); err != nil {
 		return err
 	}
 	if err := h.startNameNode(ctx, 1, "bootstrap"); err != nil {
@@ -137,11 +141,49 @@ func (h *HDFSPair) hdfsSite() Settings {
 	return s.with(h.options.Extra)
 }
 
-// Become makes a name node, 0 or 1, "active" or "standby". The node does so soon
-// after; calls that it cannot answer until then are refused.
-func (h *HDFSPair) Become(node int, state string) error {
-	_, err := io.WriteString(h.nodes[node].process.stdin, state+"\n")
-	return err
+// Become makes a name node, 0 or 1, "active" or "standby", and returns when it says
+// that it is. An active one must have become a standby before the other one becomes
+// active: nothing else keeps both from writing edits.
+func (h *HDFSPair) Become(ctx context.Context, node int, state string) error {
+	n := h.nodes[node]
+	if _, err := io.WriteString(n.process.stdin, state+"\n"); err != nil {
+		return err
+	}
+	for n.process.alive() {
+		now, err := n.state(ctx)
+		if err == nil && now == state {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return n.process.failure("become " + state)
+}
+
+// state asks a name node whether it is active.
+func (n nameNode) state(ctx context.Context) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.http+"/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus", nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Beans []struct{ State string } `json:"beans"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return "", err
+	}
+	if len(answer.Beans) != 1 {
+		return "", fmt.Errorf("%d beans tell the state", len(answer.Beans))
+	}
+	return answer.Beans[0].State, nil
 }
 
 // Kill ends a name node at once.
