@@ -137,7 +137,7 @@ func TestTargetsAgainstAMap(t *testing.T) {
 			break
 		}
 	})
-	if conflicts == 0 {
+	if conflicts == 0 && !testing.Short() { // which draws too few to be sure of one
 		t.Error("no generated manifest had a conflict")
 	}
 }

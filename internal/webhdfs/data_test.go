@@ -229,7 +229,7 @@ func TestWriteFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, writeErr := w.Write(make([]byte, 4<<20)) // more than the connection holds
+			_, writeErr := w.Write(make([]byte, 32<<20)) // more than the connection holds
 			err = w.Close()
 			wantKind(t, err, c.kind)
 			if writeErr != nil {
