@@ -130,6 +130,7 @@ func TestEveryMissingTableIsNamed(t *testing.T) {
 // fail, but nothing that does not verify is ever committed, and the same request
 // afterwards makes exactly one image.
 func TestEveryStoreCallFailsOnce(t *testing.T) {
+	t.Parallel()
 	for p, faults := range map[storage.Permanence][]string{
 		storage.Deletable: {"fail=denied", "fail", "lost", "half"},
 		storage.Locked:    {"fail=denied", "lost"}, // the others cost a second each; the committer's own tests have them
@@ -363,6 +364,7 @@ func TestLeftoversOfDeadRunsAreDroppedAndNoOthers(t *testing.T) {
 }
 
 func TestTwoRunsOfOneTableAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.run("marker", w.store); err != nil {
 		t.Fatal(err)

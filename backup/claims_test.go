@@ -92,6 +92,7 @@ func TestATableOfAnotherRunIsLeftOut(t *testing.T) {
 
 // A table that another run has comes last, and is taken once it is free.
 func TestATableOfAnotherRunIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.add(t, items, "2.6-none.hfile")
 	if _, err := catalog.EnsureMarker(t.Context(), w.store, "test", false); err != nil {
@@ -171,6 +172,7 @@ func TestTwoRunsOverTheSameTables(t *testing.T) {
 // The table's lease is taken away while files are copied: the work on the table
 // ends, and nothing of it is committed.
 func TestATableWhoseLeaseIsLostGetsNoImage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.add(t, items, "2.6-none.hfile")
 	w.fs = &stealingFS{FS: w.fs, steal: func() {

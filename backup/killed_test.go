@@ -213,6 +213,7 @@ func (f *fated) ServerTime(ctx context.Context) (now time.Time, err error) {
 // others at each call until somebody else has done their work. Then the same request
 // runs again, and nothing is lost, half, double or left.
 func TestKilledProcesses(t *testing.T) {
+	t.Parallel()
 	places := map[string]func(t *testing.T) place{"directory": func(t *testing.T) place {
 		return place{Dir: filepath.Join(t.TempDir(), "location")}
 	}}

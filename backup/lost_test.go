@@ -22,6 +22,7 @@ import (
 // A run that was taken for dead has lost its lease to another process, which goes
 // on from the same snapshot: the loser must not delete it on its way out.
 func TestARunThatLostItsLeaseLeavesTheSnapshotToTheOther(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fs = &stealingFS{FS: w.fs, steal: func() {
 		jobs := w.jobs(t)

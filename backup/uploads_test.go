@@ -241,6 +241,7 @@ func TestAFailedTableDropsItsUploads(t *testing.T) {
 }
 
 func TestTwoRunsByUploadsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := locked(t)
 	errs := make(chan error, 4)
 	for i := range 4 {
